@@ -1,0 +1,220 @@
+#include "policy.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "mounts.h"
+#include "sys.h"
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8 */
+#endif
+
+static const struct {
+	const char *fstype;
+	unsigned traits;
+} traits_of[] = {
+	{"ext2", TRAIT_LEAKS},
+	{"ext3", TRAIT_LEAKS | TRAIT_FAULT_ALLOCATES},
+	{"ext4", TRAIT_LEAKS | TRAIT_FAULT_ALLOCATES},
+	{"f2fs", TRAIT_LEAKS | TRAIT_FAULT_ALLOCATES},
+	{"xfs", TRAIT_FAULT_ALLOCATES},
+	{"btrfs", TRAIT_FAULT_ALLOCATES},
+	{"ramfs", TRAIT_FAULT_ALLOCATES | TRAIT_MEMORY},
+	{"tmpfs", TRAIT_FAULT_ALLOCATES | TRAIT_MEMORY},
+	{"hugetlbfs", TRAIT_FAULT_ALLOCATES | TRAIT_MEMORY},
+	{"nfs4.2", TRAIT_LEAKS},
+	{"vfat", TRAIT_LEAKS | TRAIT_DENSE},
+	{"msdos", TRAIT_LEAKS | TRAIT_DENSE},
+	{"exfat", TRAIT_DENSE | TRAIT_GROWS_BY_WRITING},
+	{"hfs", TRAIT_GROWS_BY_WRITING},
+	{"hfsplus", TRAIT_GROWS_BY_WRITING},
+};
+
+static const struct config *rules;
+static const char *program_name;
+
+/* Mounts seen lately. Threads, signal handlers and forked children read and
+ * write them without a lock: an odd sequence is being written, and whoever
+ * meets one, or sees it change, goes the slow way. */
+#define CACHED_MOUNTS 8
+#define CACHE_SECONDS 1
+
+static struct cached_mount {
+	atomic_uint sequence;
+	uint64_t id;    /* stx_mnt_id */
+	int unique;     /* the id is never reused (STATX_MNT_ID_UNIQUE) */
+	int64_t second; /* when it was looked up */
+	int error;      /* what mounts_find said */
+	struct mount mount;
+} cache[CACHED_MOUNTS];
+
+void policy_init(const struct config *config, const char *program)
+{
+	rules = config;
+	program_name = program;
+}
+
+int policy_may_differ(enum key key, uint64_t value)
+{
+	struct policy policy;
+
+	config_defaults(&policy);
+	if (policy.value[key] != value)
+		return 1;
+	for (unsigned i = 0; rules && i < rules->count; i++)
+		if ((rules->rule[i].set & 1U << key) && rules->rule[i].value[key] != value)
+			return 1;
+	return 0;
+}
+
+static int64_t seconds_now(void)
+{
+	struct {
+		int64_t seconds, nanoseconds;
+	} now = {0, 0};
+
+	SYS2(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	return now.seconds;
+}
+
+/* Mount ids are reused after umount, often at once and for the same device, so
+ * an id that is not unique is believed for a second only. */
+static int cache_get(struct cached_mount *slot, const struct statx *stx, int unique, struct mount *mount, int *error)
+{
+	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+	int hit;
+
+	if (sequence == 0 || sequence & 1)
+		return 0;
+	hit = slot->id == stx->stx_mnt_id && slot->unique == unique && slot->mount.major == stx->stx_dev_major &&
+	      slot->mount.minor == stx->stx_dev_minor && (unique || seconds_now() - slot->second <= CACHE_SECONDS);
+	if (hit) {
+		*mount = slot->mount;
+		*error = slot->error;
+	}
+	atomic_thread_fence(memory_order_acquire);
+	return hit && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == sequence;
+}
+
+static void cache_put(struct cached_mount *slot, const struct statx *stx, int unique, const struct mount *mount,
+		      int error)
+{
+	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+
+	if (sequence & 1 || !atomic_compare_exchange_strong(&slot->sequence, &sequence, sequence + 1))
+		return; /* somebody else is writing it: theirs will do */
+	atomic_thread_fence(memory_order_release);
+	slot->id = stx->stx_mnt_id;
+	slot->unique = unique;
+	slot->second = seconds_now();
+	slot->error = error;
+	slot->mount = *mount;
+	slot->mount.major = stx->stx_dev_major;
+	slot->mount.minor = stx->stx_dev_minor;
+	atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
+}
+
+/* The id that mountinfo lists; the unique one is not there. */
+static int listed_id(int fd, const char *path, int flags, uint64_t *id)
+{
+	struct statx stx;
+
+	if (sys_statx(fd, path, flags, STATX_MNT_ID, &stx) < 0 || !(stx.stx_mask & STATX_MNT_ID))
+		return 0;
+	*id = stx.stx_mnt_id;
+	return 1;
+}
+
+static int find_mount(int fd, const char *path, int flags, const struct statx *stx, struct mount *mount)
+{
+	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE), error;
+	int has_id = unique || stx->stx_mask & STATX_MNT_ID;
+	struct cached_mount *slot = &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
+	uint64_t id = stx->stx_mnt_id;
+
+	if (has_id && cache_get(slot, stx, unique, mount, &error))
+		return error;
+	if (unique)
+		has_id = listed_id(fd, path, flags, &id);
+	error = mounts_find(id, has_id, stx->stx_dev_major, stx->stx_dev_minor, mount);
+	if (has_id)
+		cache_put(slot, stx, unique, mount, error);
+	return error;
+}
+
+/* The path of fd, for [path] rules; empty where /proc does not tell. */
+static void path_of(int fd, char *path, size_t size)
+{
+	char link[32] = "/proc/self/fd/", digits[12];
+	size_t used = strlen(link), n = 0;
+	ssize_t got;
+
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while ((fd /= 10) > 0);
+	while (n > 0)
+		link[used++] = digits[--n];
+	link[used] = '\0';
+	got = sys_readlink(link, path, size - 1);
+	path[got > 0 ? got : 0] = '\0';
+}
+
+#define PATH_BYTES 1024
+
+static void resolve(int fd, const char *path, const struct mount *mount, struct file *file)
+{
+	struct subject subject = {.program = program_name};
+	char absolute[PATH_BYTES];
+
+	if (file->traits & TRAIT_KNOWN) {
+		subject.fstype = mount->fstype;
+		subject.family = mount->family;
+		subject.mount = mount->point;
+	}
+	if (rules && rules->sections & 1U << SECTION_PATH) {
+		subject.path = path;
+		if (fd >= 0) {
+			path_of(fd, absolute, sizeof(absolute));
+			subject.path = absolute;
+		}
+	}
+	if (rules)
+		config_resolve(rules, &subject, &file->policy);
+	else
+		config_defaults(&file->policy);
+}
+
+int policy_of(int fd, const char *path, struct file *file)
+{
+	/* No times: asking for them writes an NFS file's dirty pages out first (nfs_getattr). */
+	const unsigned mask = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
+	int flags = path ? 0 : AT_EMPTY_PATH, error;
+	struct mount mount;
+	struct statx stx;
+
+	error = -sys_statx(fd, path ? path : "", flags, mask, &stx);
+	if (error)
+		return error;
+	file->mode = stx.stx_mode;
+	file->size = (off64_t)stx.stx_size;
+	file->allocated = (off64_t)stx.stx_blocks * 512;
+	file->block_size = stx.stx_blksize;
+	file->traits = 0;
+	file->fstype[0] = '\0';
+	mount.fstype[0] = '\0';
+	if (!find_mount(fd, path ? path : "", flags, &stx, &mount)) {
+		file->traits = TRAIT_KNOWN;
+		if (mount.synchronous)
+			file->traits |= TRAIT_SYNCHRONOUS;
+		if (mount.family && !strcmp(mount.family, "fuse"))
+			file->traits |= TRAIT_GROWS_BY_WRITING;
+		for (size_t i = 0; i < sizeof(traits_of) / sizeof(traits_of[0]); i++)
+			if (!strcmp(mount.fstype, traits_of[i].fstype))
+				file->traits |= traits_of[i].traits;
+		memcpy(file->fstype, mount.fstype, sizeof(file->fstype));
+	}
+	resolve(fd, path, &mount, file);
+	return 0;
+}

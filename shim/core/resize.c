@@ -1,0 +1,116 @@
+#include "resize.h"
+
+#include <linux/falloc.h>
+#include <string.h>
+
+#include "policy.h"
+#include "reserve.h"
+#include "room.h"
+#include "sys.h"
+
+static int is_nfs(const struct file *file)
+{
+	return !strncmp(file->fstype, "nfs", 3);
+}
+
+/* Is this growth one that the policy wants allocated? */
+static int concerns(const struct file *file, off64_t length)
+{
+	return file->policy.value[KEY_FTRUNCATE] != FTRUNCATE_NATIVE && S_ISREG(file->mode) && length > file->size &&
+	       (uint64_t)(length - file->size) <= file->policy.value[KEY_FTRUNCATE_MAX] &&
+	       (file->traits & (TRAIT_KNOWN | TRAIT_SYNCHRONOUS | TRAIT_MEMORY)) == TRAIT_KNOWN &&
+	       (uint64_t)length <= sys_file_size_limit();
+}
+
+static int preallocate(int fd, struct extent growth, const struct file *file, enum answer *answer)
+{
+	int error;
+
+	if (room_for(fd, growth, file)) {
+		/* Without holes it cannot fit: say so before clusters are taken, unless
+		 * the kernel has another reason to refuse (EFBIG past 4 GiB - 1). */
+		if (file->traits & TRAIT_DENSE && !reserve_vet(fd, growth)) {
+			*answer = ANSWER_REFUSED;
+			return ENOSPC;
+		}
+		return RESIZE_GO_ON;
+	}
+	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, growth.start, growth.end - growth.start);
+	/* The NFS client has no KEEP_SIZE, in any version (fs/nfs/nfs4file.c). */
+	if (error == EOPNOTSUPP && is_nfs(file))
+		error = -sys_fallocate(fd, 0, growth.start, growth.end - growth.start);
+	*answer = error ? ANSWER_PASSED : ANSWER_FALLOCATE;
+	return RESIZE_GO_ON;
+}
+
+static int allocate(int fd, struct extent growth, const struct file *file, enum answer *answer)
+{
+	int error;
+
+	if (room_for(fd, growth, file)) {
+		*answer = ANSWER_REFUSED;
+		return ENOSPC;
+	}
+	do
+		error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, growth.start, growth.end - growth.start);
+	while (error == EINTR);
+	*answer = ANSWER_FALLOCATE;
+	if (error != EOPNOTSUPP && error != ENOSYS)
+		return error ? error : RESIZE_GO_ON;
+	/* This also sets the size; setting it again, later, could cut off what was
+	 * appended behind it meanwhile. */
+	error = reserve(fd, growth, file, answer);
+	return error ? (error == RESERVE_PASS ? EOPNOTSUPP : error) : RESIZE_DONE;
+}
+
+static int prepare(int fd, off64_t length, const struct file *file, enum answer *answer)
+{
+	struct extent growth = {file->size, length};
+	int flags = sys_fcntl(fd, F_GETFL, NULL);
+
+	if (flags < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY)
+		return RESIZE_GO_ON; /* to the kernel's EINVAL or EBADF */
+	if (file->policy.value[KEY_FTRUNCATE] == FTRUNCATE_PREALLOCATE)
+		return preallocate(fd, growth, file, answer);
+	return allocate(fd, growth, file, answer);
+}
+
+int resize_prepare(int fd, off64_t length, enum answer *answer)
+{
+	struct file file;
+
+	*answer = ANSWER_PASSED;
+	if (length <= 0 || !policy_may_differ(KEY_FTRUNCATE, FTRUNCATE_NATIVE) || policy_of(fd, NULL, &file) ||
+	    !concerns(&file, length))
+		return RESIZE_GO_ON;
+	return prepare(fd, length, &file, answer);
+}
+
+/* Does anybody hold a record lock? Asked through our own open file description
+ * (F_OFD_GETLK), to which this process's POSIX locks are somebody else's. */
+static int is_locked(int fd)
+{
+	struct flock64 lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return sys_fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+int resize_prepare_path(const char *path, off64_t length, enum answer *answer)
+{
+	struct file file;
+	int fd, result;
+
+	*answer = ANSWER_PASSED;
+	if (length <= 0 || !path || !policy_may_differ(KEY_FTRUNCATE, FTRUNCATE_NATIVE) ||
+	    policy_of(AT_FDCWD, path, &file) || !concerns(&file, length))
+		return RESIZE_GO_ON;
+	fd = sys_open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (fd < 0)
+		return RESIZE_GO_ON;
+	if (!is_locked(fd))
+		result = prepare(fd, length, &file, answer);
+	else
+		result = file.policy.value[KEY_FTRUNCATE] == FTRUNCATE_ALLOCATE ? EBUSY : RESIZE_GO_ON;
+	sys_close(fd);
+	return result;
+}

@@ -1,0 +1,28 @@
+/* resize.h: allocating what ftruncate and truncate are about to add to a file. */
+#ifndef FASTALLOC_RESIZE_H
+#define FASTALLOC_RESIZE_H
+
+#include "report.h"
+
+#include <sys/types.h>
+
+/* What the hook is to do now. */
+enum resize {
+	RESIZE_GO_ON = 0, /* call the real function */
+	RESIZE_DONE = -1, /* the file has its size: return 0 */
+			  /* positive:          fail with this errno; size and content are as before, except
+			   *                    as fill.h says */
+};
+
+/* Before fd, or the file at path, grows to length bytes, as the policy's
+ * ftruncate and ftruncate_max say. Shrinking, other than regular files, memfd,
+ * tmpfs, and sync mounts are never touched. Returns enum resize, or ENOSPC,
+ * EDQUOT, EIO... (allocate), or ENOSPC (preallocate, on FAT, where growing
+ * could not succeed either).
+ * A path is opened for a moment, unless somebody holds a record lock on the
+ * file, which closing it could drop (fcntl(2)); then preallocate goes on
+ * without, and allocate fails with EBUSY. errno is not touched. Async-signal-safe. */
+int resize_prepare(int fd, off64_t length, enum answer *answer);
+int resize_prepare_path(const char *path, off64_t length, enum answer *answer);
+
+#endif

@@ -1,0 +1,63 @@
+/* posix_fallocate and fallocate. Where a hook adds nothing the last thing it does
+ * is to call the real function, so that cancellation and unwinding are libc's. */
+#include "hook.h"
+#include "reserve.h"
+
+static struct extent range_of(off64_t offset, off64_t length)
+{
+	return (struct extent){offset, (off64_t)((unsigned long long)offset + (unsigned long long)length)};
+}
+
+/* The errno to return, or RESERVE_PASS. */
+static int answer_posix_fallocate(int fd, off64_t offset, off64_t length)
+{
+	uint64_t started = report_clock();
+	enum answer answer;
+	int error = reserve_posix_fallocate(fd, offset, length, &answer);
+
+	report_call(CALL_POSIX_FALLOCATE, fd, range_of(offset, length), error < 0 ? ANSWER_PASSED : answer, error,
+		    started);
+	return error;
+}
+
+HOOK int posix_fallocate(int fd, off_t offset, off_t length)
+{
+	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+
+	return error == RESERVE_PASS ? real.posix_fallocate(fd, offset, length) : error;
+}
+
+HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
+{
+	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+
+	return error == RESERVE_PASS ? real.posix_fallocate64(fd, offset, length) : error;
+}
+
+static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
+{
+	uint64_t started = report_clock();
+	enum answer answer = ANSWER_PASSED;
+	int error = mode == 0 ? reserve_fallocate(fd, offset, length, &answer) : RESERVE_PASS;
+
+	report_call(CALL_FALLOCATE, fd, range_of(offset, length), error < 0 ? ANSWER_PASSED : answer, error, started);
+	return error;
+}
+
+HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+
+	if (error == RESERVE_PASS)
+		return real.fallocate(fd, mode, offset, length);
+	return error ? hook_fail(error) : 0;
+}
+
+HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
+{
+	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+
+	if (error == RESERVE_PASS)
+		return real.fallocate64(fd, mode, offset, length);
+	return error ? hook_fail(error) : 0;
+}

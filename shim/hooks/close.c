@@ -1,0 +1,25 @@
+/* close and fclose: report a write error that our own flush met first (owed.h). */
+#include "hook.h"
+#include "owed.h"
+
+HOOK int close(int fd)
+{
+	int owed = owed_take(fd);
+
+	if (!owed)
+		return real.close(fd);
+	real.close(fd);
+	return hook_fail(owed);
+}
+
+/* glibc closes the descriptor by an internal name that no other hook sees. */
+HOOK int fclose(FILE *stream)
+{
+	int owed = owed_any() ? owed_take(fileno_unlocked(stream)) : 0;
+
+	if (!owed)
+		return real.fclose(stream);
+	real.fclose(stream);
+	hook_fail(owed);
+	return EOF;
+}

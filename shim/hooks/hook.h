@@ -1,0 +1,23 @@
+/* hook.h: what every file of hooks needs. A hook asks the core, then calls the
+ * real function; it keeps errno unless it fails. Only hooks are exported
+ * (shim.map), and the core's own calls never come back here (sys.h). */
+#ifndef FASTALLOC_HOOK_H
+#define FASTALLOC_HOOK_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "active.h"
+#include "real.h"
+
+#define HOOK __attribute__((visibility("default")))
+
+/* For functions that return -1 and set errno. */
+static inline int hook_fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+#endif

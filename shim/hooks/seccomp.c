@@ -1,0 +1,62 @@
+/* prctl and syscall: notice a seccomp filter being installed (active.h). */
+#include "hook.h"
+
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* The filter is there before the call returns, for every thread if it says so. */
+static int go_quiet(void)
+{
+	return atomic_exchange(&library_active, 0);
+}
+
+static void go_on(int was_active)
+{
+	atomic_store(&library_active, was_active);
+}
+
+HOOK int prctl(int option, ...)
+{
+	unsigned long a, b, c, d;
+	int was_active, result;
+	va_list arguments;
+
+	va_start(arguments, option);
+	a = va_arg(arguments, unsigned long);
+	b = va_arg(arguments, unsigned long);
+	c = va_arg(arguments, unsigned long);
+	d = va_arg(arguments, unsigned long);
+	va_end(arguments);
+	if (option != PR_SET_SECCOMP)
+		return real.prctl(option, a, b, c, d);
+	was_active = go_quiet();
+	result = real.prctl(option, a, b, c, d);
+	if (result < 0)
+		go_on(was_active);
+	return result;
+}
+
+HOOK long syscall(long number, ...)
+{
+	long a, b, c, d, e, f, result;
+	int was_active;
+	va_list arguments;
+
+	va_start(arguments, number);
+	a = va_arg(arguments, long);
+	b = va_arg(arguments, long);
+	c = va_arg(arguments, long);
+	d = va_arg(arguments, long);
+	e = va_arg(arguments, long);
+	f = va_arg(arguments, long);
+	va_end(arguments);
+	if (number != SYS_seccomp || (a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER))
+		return real.syscall(number, a, b, c, d, e, f);
+	was_active = go_quiet();
+	result = real.syscall(number, a, b, c, d, e, f);
+	if (result < 0)
+		go_on(was_active);
+	return result;
+}

@@ -1,0 +1,59 @@
+/* ftruncate and truncate: allocate what is about to be added, then grow. */
+#include "hook.h"
+#include "resize.h"
+
+static int answer_ftruncate(int fd, off64_t length)
+{
+	uint64_t started = report_clock();
+	enum answer answer;
+	int result = resize_prepare(fd, length, &answer);
+
+	report_call(CALL_FTRUNCATE, fd, (struct extent){0, length}, answer, result, started);
+	return result;
+}
+
+static int answer_truncate(const char *path, off64_t length)
+{
+	uint64_t started = report_clock();
+	enum answer answer;
+	int result = resize_prepare_path(path, length, &answer);
+
+	report_call(CALL_TRUNCATE, -1, (struct extent){0, length}, answer, result, started);
+	return result;
+}
+
+HOOK int ftruncate(int fd, off_t length)
+{
+	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+
+	if (result == RESIZE_GO_ON)
+		return real.ftruncate(fd, length);
+	return result > 0 ? hook_fail(result) : 0;
+}
+
+HOOK int ftruncate64(int fd, off64_t length)
+{
+	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+
+	if (result == RESIZE_GO_ON)
+		return real.ftruncate64(fd, length);
+	return result > 0 ? hook_fail(result) : 0;
+}
+
+HOOK int truncate(const char *path, off_t length)
+{
+	int result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+
+	if (result == RESIZE_GO_ON)
+		return real.truncate(path, length);
+	return result > 0 ? hook_fail(result) : 0;
+}
+
+HOOK int truncate64(const char *path, off64_t length)
+{
+	int result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+
+	if (result == RESIZE_GO_ON)
+		return real.truncate64(path, length);
+	return result > 0 ? hook_fail(result) : 0;
+}
