@@ -86,13 +86,61 @@ int resize_prepare(int fd, off64_t length, enum answer *answer)
 	return prepare(fd, length, &file, answer);
 }
 
-/* Does anybody hold a record lock? Asked through our own open file description
- * (F_OFD_GETLK), to which this process's POSIX locks are somebody else's. */
-static int is_locked(int fd)
+/* A line of /proc/locks, as "7: POSIX  ADVISORY  WRITE 737 08:01:1234 0 9": is it
+ * a lock on file? Locks that wait ("7: -> POSIX ...") name it just so. */
+static int names_file(const char *line, size_t length, const struct file *file)
 {
-	struct flock64 lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	static const char hex[] = "0123456789abcdef";
+	unsigned long value[3] = {0, 0, 0};
+	size_t end, start, part = 0;
 
-	return sys_fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+	for (end = 0; end < length; end = start + 1) {
+		const char *blank = memchr(line + end, ' ', length - end);
+
+		start = blank ? (size_t)(blank - line) : length;
+		if (!memchr(line + end, ':', start - end) || end == 0)
+			continue;
+		for (size_t i = end; i < start; i++) {
+			const char *digit = memchr(hex, line[i], sizeof(hex) - 1);
+
+			if (line[i] == ':')
+				part++;
+			else if (part < 3 && digit)
+				value[part] = value[part] * (part < 2 ? 16 : 10) + (unsigned long)(digit - hex);
+		}
+		return part == 2 && value[0] == file->major && value[1] == file->minor && value[2] == file->inode;
+	}
+	return 0;
+}
+
+#define LOCKS_BUFFER (64 << 10)
+
+/* Does anybody hold a record lock on file? Closing a descriptor of it drops this
+ * process's own (fcntl(2)), even one that was only opened to ask. Yes in doubt. */
+static int is_locked(const struct file *file)
+{
+	char *buffer = sys_mmap(LOCKS_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd, locked = 0;
+	size_t used = 0;
+	ssize_t got;
+
+	if (sys_map_failed(buffer))
+		return 1;
+	fd = sys_open("/proc/locks", O_RDONLY | O_CLOEXEC, 0);
+	while (fd >= 0 && !locked && used < LOCKS_BUFFER &&
+	       (got = sys_read(fd, buffer + used, LOCKS_BUFFER - used)) > 0) {
+		char *at = buffer, *newline;
+
+		used += (size_t)got;
+		for (; (newline = memchr(at, '\n', used - (size_t)(at - buffer))); at = newline + 1)
+			locked |= names_file(at, (size_t)(newline - at), file);
+		used -= (size_t)(at - buffer);
+		memmove(buffer, at, used);
+	}
+	if (fd >= 0)
+		sys_close(fd);
+	sys_munmap(buffer, LOCKS_BUFFER);
+	return fd < 0 || locked || used == LOCKS_BUFFER;
 }
 
 int resize_prepare_path(const char *path, off64_t length, enum answer *answer)
@@ -104,13 +152,12 @@ int resize_prepare_path(const char *path, off64_t length, enum answer *answer)
 	if (length <= 0 || !path || !policy_may_differ(KEY_FTRUNCATE, FTRUNCATE_NATIVE) ||
 	    policy_of(AT_FDCWD, path, &file) || !concerns(&file, length))
 		return RESIZE_GO_ON;
+	if (is_locked(&file))
+		return file.policy.value[KEY_FTRUNCATE] == FTRUNCATE_ALLOCATE ? EBUSY : RESIZE_GO_ON;
 	fd = sys_open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)
 		return RESIZE_GO_ON;
-	if (!is_locked(fd))
-		result = prepare(fd, length, &file, answer);
-	else
-		result = file.policy.value[KEY_FTRUNCATE] == FTRUNCATE_ALLOCATE ? EBUSY : RESIZE_GO_ON;
+	result = prepare(fd, length, &file, answer);
 	sys_close(fd);
 	return result;
 }

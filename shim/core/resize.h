@@ -20,8 +20,9 @@ enum resize {
  * EDQUOT, EIO... (allocate), or ENOSPC (preallocate, on FAT, where growing
  * could not succeed either).
  * A path is opened for a moment, unless somebody holds a record lock on the
- * file, which closing it could drop (fcntl(2)); then preallocate goes on
- * without, and allocate fails with EBUSY. errno is not touched. Async-signal-safe. */
+ * file (/proc/locks), which closing it could drop (fcntl(2)); then preallocate goes
+ * on without, and allocate fails with EBUSY. A lock that another thread takes in
+ * that very moment may be dropped. errno is not touched. Async-signal-safe. */
 int resize_prepare(int fd, off64_t length, enum answer *answer);
 int resize_prepare_path(const char *path, off64_t length, enum answer *answer);
 
