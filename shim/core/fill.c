@@ -1,15 +1,18 @@
 /* The order, and why nothing is lost:
  *
  * look      If what is missing certainly exceeds what is free, nothing is touched.
- * claim     One zero byte at the end of the range gives the file its size, so that
- *           appenders go behind it, as after the kernel's own fallocate. It is the
- *           only byte we write; glibc writes one in every block.
- * populate  MADV_POPULATE_WRITE on a shared mapping dirties the pages without
- *           changing their content, whoever writes to them meanwhile.
+ * populate  Below EOF, MADV_POPULATE_WRITE on a shared mapping dirties the pages that
+ *           may be holes, without changing their content, whoever writes meanwhile.
+ * append    Past EOF, zeros are appended: an append cannot overwrite (RWF_APPEND
+ *           takes the size under the inode's lock). Setting the size first, with
+ *           one zero byte at the end of the range, and populating would keep others'
+ *           appends out of it; but that byte was lost by other writers in 5 of 275
+ *           rounds of tests/fs/stress.c, as the write may wait milliseconds for the
+ *           lock, and is slower on NFS, where every page is read before it is dirtied.
  * sync      Several file systems accept dirty pages they have no room for.
  *
- * Where there can be no mapping, zeros are appended: an append cannot overwrite.
- * Below EOF that leaves only glibc's way, a byte in every block of zeros. */
+ * Where there can be no mapping, glibc's way is left below EOF: a byte in every
+ * block of zeros. */
 #include "fill.h"
 
 #include <string.h>
@@ -37,15 +40,20 @@
 /* Write-back starts when this much is dirty (every start can cost an NFS server
  * a COMMIT), and is waited for when another such batch has been dirtied behind it. */
 #define BATCH (64 << 20)
-/* Where growing means writing out all before, one claim covers this much. */
-#define CLAIM_STEP (64 << 20)
-#define ZEROS      ((size_t)64 << 10)
-#define ZERO_IOVS  64
-#define SCRATCH    ((size_t)128 << 10)
-/* Where fallocate is unsupported, blocks are at most this large (glibc assumes the same). */
-#define BLOCK 4096
+/* Bytes appended at a time: more and more while nobody else extends the file. */
+#define PIECE_LEAST ((off64_t)64 << 10)
+#define PIECE_MOST  (ZERO_IOVS * (off64_t)ZEROS)
+/* Milliseconds to wait, in all, for others to stop extending it; and after how many
+ * without a change they have. */
+#define PATIENCE  100
+#define QUIET     20
+#define ZEROS     ((size_t)64 << 10)
+#define ZERO_IOVS 64
+#define SCRATCH   ((size_t)128 << 10)
+/* Blocks are taken to be at most this large (glibc assumes the same). */
+#define BLOCK_MOST 4096
 
-static const char zeros[ZEROS] __attribute__((aligned(BLOCK)));
+static const char zeros[ZEROS] __attribute__((aligned(BLOCK_MOST)));
 
 struct filler {
 	int fd;
@@ -55,13 +63,16 @@ struct filler {
 	enum fill_how how;
 	uint64_t limit;  /* RLIMIT_FSIZE */
 	off64_t page;    /* size of one */
+	off64_t block;   /* of the file system, BLOCK_MOST at most: what a byte written allocates */
 	off64_t window;  /* bytes to map at a time; 0: there is no mapping to be had */
 	off64_t started; /* write-back is started up to here */
 	off64_t waited;  /* and has ended up to here */
+	off64_t eof;     /* where it is, as long as only we extend the file */
+	int disturbed;   /* others extended the file while we appended, maybe leaving holes */
 	int truncated;   /* the file was cut below where we are: nothing is left to do */
 	char *scratch;   /* SCRATCH bytes to read into, or small */
 	size_t scratch_size;
-	char small[BLOCK];
+	char small[BLOCK_MOST];
 };
 
 static int is_about_space(int error)
@@ -157,37 +168,14 @@ static ssize_t append_some(struct filler *f, off64_t size, off64_t count)
 {
 	ssize_t wrote;
 
-	count = extent_min(count, ZERO_IOVS * (off64_t)ZEROS);
 	wrote = write_zeros(f->fd, (size_t)count, 0, RWF_APPEND);
 	if (wrote == -EINVAL && f->flags & O_DIRECT) {
-		if (size % BLOCK == 0 && count > BLOCK)
-			wrote = write_zeros(f->fd, (size_t)round_down(count, BLOCK), 0, RWF_APPEND);
+		if (size % BLOCK_MOST == 0 && count > BLOCK_MOST)
+			wrote = write_zeros(f->fd, (size_t)round_down(count, BLOCK_MOST), 0, RWF_APPEND);
 		if (wrote == -EINVAL)
-			wrote = append_unaligned(f, (size_t)extent_min(count, BLOCK - size % BLOCK));
+			wrote = append_unaligned(f, (size_t)extent_min(count, BLOCK_MOST - size % BLOCK_MOST));
 	}
 	return wrote;
-}
-
-/* Append zeros until the size is at least end. What others append meanwhile
- * counts as theirs, so the size may end beyond. */
-static int append_zeros(struct filler *f, off64_t end)
-{
-	off64_t size;
-	ssize_t wrote;
-	int error;
-
-	f->how = FILL_WRITTEN;
-	while ((size = size_of(f->fd)) < end) {
-		if (size < 0)
-			return (int)-size;
-		wrote = append_some(f, size, end - size);
-		if (wrote <= 0)
-			return wrote < 0 ? (int)-wrote : ENOSPC;
-		error = f->flags & O_DIRECT ? 0 : write_back(f, size + wrote);
-		if (error)
-			return error;
-	}
-	return 0;
 }
 
 /* One zero byte at offset, which an O_APPEND descriptor would put elsewhere. */
@@ -199,7 +187,7 @@ static int write_byte(struct filler *f, off64_t offset)
 		return EFBIG;
 	wrote = write_zeros(f->fd, 1, offset, f->flags & O_APPEND ? RWF_NOAPPEND : 0);
 	if (wrote == -EINVAL && f->flags & O_DIRECT)
-		wrote = write_zeros(f->fd, BLOCK, round_down(offset, BLOCK), 0);
+		wrote = write_zeros(f->fd, BLOCK_MOST, round_down(offset, BLOCK_MOST), 0);
 	if (wrote > 0)
 		return 0;
 	if (wrote == -EOPNOTSUPP || wrote == -ENOSYS)
@@ -225,7 +213,7 @@ static int write_blocks(struct filler *f, struct extent run)
 
 	f->how = FILL_WRITTEN;
 	while (at < run.end) {
-		off64_t next = extent_min(round_down(at, BLOCK) + BLOCK, run.end);
+		off64_t next = extent_min(round_down(at, f->block) + f->block, run.end);
 
 		/* Somebody may have been here since we looked. */
 		if (!readable || (sys_pread(f->fd, &byte, 1, next - 1) == 1 && byte == 0)) {
@@ -308,6 +296,92 @@ static int populate_pages(struct filler *f, char *pages, size_t length, off64_t 
 	return error ? ENOMEM : 0;
 }
 
+/* When EOF lies in the page that end - 1 is in, extend the file to end by writing
+ * that byte onto itself, through a mapping: the kernel reads it under the inode's
+ * lock, so that nothing is overwritten and the size is exact. Should the file have
+ * been cut, the mapping has no page there, and the write fails with EFAULT. The
+ * page's other blocks are allocated too. Returns 0, a positive errno, or NOT_EXTENDED. */
+#define NOT_EXTENDED (-1)
+static int extend_within_page(struct filler *f, off64_t size, off64_t end)
+{
+	off64_t page = round_down(end - 1, f->page);
+	int error = NOT_EXTENDED;
+	char *map;
+
+	if (size <= page || (f->flags & O_ACCMODE) != O_RDWR || f->flags & (O_APPEND | O_DIRECT))
+		return NOT_EXTENDED;
+	map = map_window(f, page, (size_t)f->page);
+	if (!map)
+		return NOT_EXTENDED;
+	if (sys_pwrite(f->fd, map + (end - 1 - page), 1, end - 1) == 1)
+		error = populate_pages(f, map, (size_t)(end - page), end);
+	sys_munmap(map, (size_t)f->page);
+	return error;
+}
+
+/* Others are extending the file. Wait until they are done with it, or we are: the
+ * size has reached end, or nearly so, or stays; or they go on for too long. Then
+ * f->eof is the size. Returns 0, or a positive errno. */
+static int wait_for_others(struct filler *f, off64_t end, int *patience)
+{
+	int quiet = 0, error;
+	off64_t size;
+
+	while ((size = size_of(f->fd)) >= 0 && size < end) {
+		error = extend_within_page(f, size, end);
+		if (error != NOT_EXTENDED)
+			return error;
+		quiet = size == f->eof ? quiet + 1 : 0;
+		f->eof = size;
+		if (quiet == QUIET || *patience == 0)
+			return 0;
+		--*patience;
+		sys_sleep_millisecond();
+	}
+	return size < 0 ? (int)-size : 0;
+}
+
+/* Append zeros until the size is at least end, from f->eof on. When others extend
+ * the file between our look at its size and the append, the size ends beyond end:
+ * so we begin with a single byte, which shows whether others are at it, and wait
+ * for them first; and a piece never exceeds half of what is missing. What others
+ * append counts as theirs. */
+static int append_zeros(struct filler *f, off64_t end)
+{
+	off64_t piece = f->flags & O_DIRECT ? PIECE_LEAST : 1, count, size;
+	int patience = PATIENCE, error = 0;
+	ssize_t wrote;
+
+	f->how = FILL_WRITTEN;
+	while (!error && (size = size_of(f->fd)) < end) {
+		if (size < 0)
+			return (int)-size;
+		f->disturbed |= size != f->eof;
+		error = extend_within_page(f, size, end);
+		if (error != NOT_EXTENDED)
+			return error;
+		if (size != f->eof) {
+			piece = 1;
+			error = wait_for_others(f, end, &patience);
+			if (error || patience > 0)
+				continue;
+			f->eof = size;
+		}
+		count = end - size;
+		if (count > PIECE_LEAST)
+			count = extent_max(count / 2, PIECE_LEAST);
+		count = extent_min(count, piece - size % piece);
+		wrote = append_some(f, size, count);
+		if (wrote <= 0)
+			return wrote < 0 ? (int)-wrote : ENOSPC;
+		f->eof = size + wrote;
+		piece = extent_max(extent_min(2 * piece, PIECE_MOST), PIECE_LEAST);
+		error = f->flags & O_DIRECT ? 0 : write_back(f, f->eof);
+	}
+	f->disturbed |= size != f->eof;
+	return error;
+}
+
 /* Dirty the pages of run, which lies within one window. */
 static int populate_window(struct filler *f, struct extent run)
 {
@@ -378,7 +452,7 @@ static int next_zero_run(struct filler *f, struct extent in, struct extent *run)
 		}
 		while (done < (size_t)got) {
 			off64_t here = at + (off64_t)done;
-			size_t block = (size_t)extent_min(BLOCK - here % BLOCK, got - (ssize_t)done);
+			size_t block = (size_t)extent_min(f->block - here % f->block, got - (ssize_t)done);
 
 			if (all_zero(f->scratch + done, block)) {
 				if (found.start == in.end)
@@ -420,65 +494,24 @@ static int fill_below(struct filler *f, struct extent below)
 	return 0;
 }
 
-static int populate_past(struct filler *f, struct extent past)
-{
-	off64_t step = f->file->traits & TRAIT_GROWS_BY_WRITING ? CLAIM_STEP : past.end - past.start;
-	struct extent part = {past.start, past.start};
-	int error = 0;
-
-	while (!error && part.end < past.end && !f->truncated) {
-		part.start = part.end;
-		part.end = extent_min(round_down(part.start, step) + step, past.end);
-		if (step == past.end - past.start)
-			part.end = past.end;
-		error = claim(f, part.end);
-		if (!error)
-			error = populate(f, part);
-	}
-	return error;
-}
-
-/* Is the part past EOF claimed and populated, rather than appended? */
-static int appends_nothing(const struct filler *f)
-{
-	return f->window && !(f->flags & O_APPEND);
-}
-
 /* What lies past EOF as we found it. */
 static int fill_past(struct filler *f, struct extent past)
 {
 	int error;
 
-	if (appends_nothing(f))
-		return populate_past(f, past);
-	/* Appending goes to EOF: first bring that to where the range starts. */
+	/* An append begins at EOF: bring that to where the range starts. This byte alone
+	 * could hit another writer's. */
 	if (past.start > f->file->size && !(f->flags & O_APPEND)) {
-		error = claim(f, past.start);
+		error = claim(f, past.start + 1);
 		if (error)
 			return error;
+		f->eof = past.start + 1;
 	}
-	return append_zeros(f, past.end);
-}
-
-/* Can pages of this file be dirtied through a mapping? Found out before
- * anything is claimed, since what is claimed can no longer be appended. */
-static void try_mapping(struct filler *f, off64_t start)
-{
-	void *map;
-
-	f->window = 0;
-	if ((f->flags & O_ACCMODE) != O_RDWR || f->flags & O_DIRECT)
-		return;
-	/* Does the kernel know the advice? Anonymous memory tells without a file. */
-	if (f->scratch == f->small || sys_madvise(f->scratch, SCRATCH, MADV_POPULATE_WRITE) < 0)
-		return;
-	for (f->window = WINDOW; f->window; shrink_window(f)) {
-		map = map_window(f, round_down(start, f->window), (size_t)f->window);
-		if (map) {
-			sys_munmap(map, (size_t)f->window);
-			return;
-		}
-	}
+	error = append_zeros(f, past.end);
+	if (!error && f->disturbed)
+		error = fill_below(f, past);
+	/* What others put there cannot be read through an O_WRONLY descriptor. */
+	return error == EBADF ? 0 : error;
 }
 
 static void open_scratch(struct filler *f)
@@ -509,6 +542,15 @@ static int wants_sync(const struct file *file)
 	}
 }
 
+static off64_t block_size(int fd)
+{
+	struct statfs64 fs;
+
+	if (sys_fstatfs(fd, &fs) < 0 || fs.f_bsize <= 0 || fs.f_bsize > BLOCK_MOST)
+		return BLOCK_MOST;
+	return (off64_t)fs.f_bsize;
+}
+
 static void start(struct filler *f, int fd, const struct file *file, off64_t from)
 {
 	f->fd = fd;
@@ -516,9 +558,13 @@ static void start(struct filler *f, int fd, const struct file *file, off64_t fro
 	f->flags = sys_fcntl(fd, F_GETFL, NULL);
 	f->limit = sys_file_size_limit();
 	f->page = (off64_t)sysconf(_SC_PAGESIZE);
+	f->block = block_size(fd);
 	f->syncs = 0;
+	f->eof = file->size;
+	f->disturbed = 0;
 	f->truncated = 0;
 	f->how = FILL_POPULATED;
+	f->window = (f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT) ? WINDOW : 0;
 	f->started = f->waited = round_down(from, f->page);
 }
 
@@ -559,11 +605,7 @@ int fill(int fd, struct extent want, const struct file *file, enum fill_how *how
 		f.syncs = 1;
 	}
 	open_scratch(&f);
-	try_mapping(&f, want.start);
-	/* The size first, so that appenders go behind the range from now on. */
-	if (extent_length(past) && appends_nothing(&f) && !(file->traits & TRAIT_GROWS_BY_WRITING))
-		error = claim(&f, want.end);
-	if (!error && extent_length(below))
+	if (extent_length(below))
 		error = fill_below(&f, below);
 	if (!error && extent_length(past))
 		error = fill_past(&f, past);

@@ -1,6 +1,6 @@
 /* fill.h: reserving space where fallocate(2) is not supported.
  *
- * Look, claim, populate, sync: no byte that a buffered writer on this machine
+ * Look, populate, append, sync: no byte that a buffered writer on this machine
  * put into the range is ever written over. See the comment in fill.c. */
 #ifndef FASTALLOC_FILL_H
 #define FASTALLOC_FILL_H
@@ -26,6 +26,8 @@ enum fill_how {
  *   EBADF   fd is not open for writing; or cannot tell what is allocated (an
  *           O_WRONLY descriptor below EOF, on a file system without FIEMAP)
  *   others  what writing or flushing answered
+ * The size ends at max(size, want.end), unless others extend the file meanwhile:
+ * then it may end beyond.
  * After an error past the look, the size stays as claimed, since shrinking
  * could cut off what others wrote. Signals: continues. Async-signal-safe. */
 int fill(int fd, struct extent want, const struct file *file, enum fill_how *how);

@@ -27,9 +27,7 @@ static const struct {
 	{"nfs4.2", TRAIT_LEAKS},
 	{"vfat", TRAIT_LEAKS | TRAIT_DENSE},
 	{"msdos", TRAIT_LEAKS | TRAIT_DENSE},
-	{"exfat", TRAIT_DENSE | TRAIT_GROWS_BY_WRITING},
-	{"hfs", TRAIT_GROWS_BY_WRITING},
-	{"hfsplus", TRAIT_GROWS_BY_WRITING},
+	{"exfat", TRAIT_DENSE},
 };
 
 static const struct config *rules;
@@ -211,8 +209,6 @@ int policy_of(int fd, const char *path, struct file *file)
 		file->traits = TRAIT_KNOWN;
 		if (mount.synchronous)
 			file->traits |= TRAIT_SYNCHRONOUS;
-		if (mount.family && !strcmp(mount.family, "fuse"))
-			file->traits |= TRAIT_GROWS_BY_WRITING;
 		for (size_t i = 0; i < sizeof(traits_of) / sizeof(traits_of[0]); i++)
 			if (!strcmp(mount.fstype, traits_of[i].fstype))
 				file->traits |= traits_of[i].traits;

@@ -8,13 +8,12 @@
 
 /* What kinds of file system do, as far as it decides anything; a table in policy.c. */
 enum trait {
-	TRAIT_KNOWN = 1 << 0,            /* the file lies on a mount we found (a memfd does not) */
-	TRAIT_SYNCHRONOUS = 1 << 1,      /* mounted with "sync" */
-	TRAIT_FAULT_ALLOCATES = 1 << 2,  /* a write fault on a hole allocates, or fails, at once */
-	TRAIT_LEAKS = 1 << 3,            /* a fallocate that fails keeps part of what it allocated */
-	TRAIT_DENSE = 1 << 4,            /* no holes: growing allocates everything */
-	TRAIT_MEMORY = 1 << 5,           /* allocating takes memory, not disk */
-	TRAIT_GROWS_BY_WRITING = 1 << 6, /* a write far past EOF may write out all before it */
+	TRAIT_KNOWN = 1 << 0,           /* the file lies on a mount we found (a memfd does not) */
+	TRAIT_SYNCHRONOUS = 1 << 1,     /* mounted with "sync" */
+	TRAIT_FAULT_ALLOCATES = 1 << 2, /* a write fault on a hole allocates, or fails, at once */
+	TRAIT_LEAKS = 1 << 3,           /* a fallocate that fails keeps part of what it allocated */
+	TRAIT_DENSE = 1 << 4,           /* no holes: growing allocates everything */
+	TRAIT_MEMORY = 1 << 5,          /* allocating takes memory, not disk */
 };
 
 /* What one call needs to know of its file. */

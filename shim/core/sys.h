@@ -176,6 +176,15 @@ static inline uint64_t sys_file_size_limit(void)
 	return limit.soft;
 }
 
+static inline void sys_sleep_millisecond(void)
+{
+	const struct {
+		long seconds, nanoseconds;
+	} time = {0, 1000000};
+
+	SYS2(SYS_nanosleep, &time, NULL);
+}
+
 static inline int sys_getpid(void)
 {
 	return (int)SYS0(SYS_getpid);
