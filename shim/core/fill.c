@@ -60,7 +60,7 @@ struct filler {
 	int flags; /* F_GETFL: access mode, O_APPEND, O_DIRECT */
 	int syncs; /* flush before saying "reserved"; older write errors are already told */
 	const struct file *file;
-	enum fill_how how;
+	enum answer answer;
 	uint64_t limit;  /* RLIMIT_FSIZE */
 	off64_t page;    /* size of one */
 	off64_t block;   /* of the file system, BLOCK_MOST at most: what a byte written allocates */
@@ -92,6 +92,13 @@ static off64_t size_of(int fd)
 static off64_t round_down(off64_t offset, off64_t unit)
 {
 	return offset - offset % unit;
+}
+
+/* Where the unit that offset lies in ends; the largest offset where that is beyond it. */
+static off64_t unit_end(off64_t offset, off64_t unit)
+{
+	offset = round_down(offset, unit);
+	return offset > INT64_MAX - unit ? INT64_MAX : offset + unit;
 }
 
 /* fdatasync, whose answer the kernel gives only once: what may be about the
@@ -151,15 +158,15 @@ static ssize_t write_zeros(int fd, size_t count, off64_t offset, int rwf)
 	return wrote;
 }
 
-/* Append count zeros although the descriptor's O_DIRECT asks for a multiple of
- * the block size: drop the flag for this one write. Other writers on the same
+/* Write count zeros although the descriptor's O_DIRECT asks for a multiple of the
+ * block size: drop the flag for this one write. Other writers on the same
  * description are served through the page cache meanwhile, which is coherent. */
-static ssize_t append_unaligned(struct filler *f, size_t count)
+static ssize_t write_unaligned(struct filler *f, size_t count, off64_t offset, int rwf)
 {
 	ssize_t wrote;
 
 	sys_fcntl(f->fd, F_SETFL, (void *)(long)(f->flags & ~O_DIRECT));
-	wrote = write_zeros(f->fd, count, 0, RWF_APPEND);
+	wrote = write_zeros(f->fd, count, offset, rwf);
 	sys_fcntl(f->fd, F_SETFL, (void *)(long)f->flags);
 	return wrote;
 }
@@ -173,7 +180,8 @@ static ssize_t append_some(struct filler *f, off64_t size, off64_t count)
 		if (size % BLOCK_MOST == 0 && count > BLOCK_MOST)
 			wrote = write_zeros(f->fd, (size_t)round_down(count, BLOCK_MOST), 0, RWF_APPEND);
 		if (wrote == -EINVAL)
-			wrote = append_unaligned(f, (size_t)extent_min(count, BLOCK_MOST - size % BLOCK_MOST));
+			wrote = write_unaligned(f, (size_t)extent_min(count, BLOCK_MOST - size % BLOCK_MOST), 0,
+						RWF_APPEND);
 	}
 	return wrote;
 }
@@ -181,13 +189,14 @@ static ssize_t append_some(struct filler *f, off64_t size, off64_t count)
 /* One zero byte at offset, which an O_APPEND descriptor would put elsewhere. */
 static int write_byte(struct filler *f, off64_t offset)
 {
+	int rwf = f->flags & O_APPEND ? RWF_NOAPPEND : 0;
 	ssize_t wrote;
 
 	if ((uint64_t)offset >= f->limit)
 		return EFBIG;
-	wrote = write_zeros(f->fd, 1, offset, f->flags & O_APPEND ? RWF_NOAPPEND : 0);
+	wrote = write_zeros(f->fd, 1, offset, rwf);
 	if (wrote == -EINVAL && f->flags & O_DIRECT)
-		wrote = write_zeros(f->fd, BLOCK_MOST, round_down(offset, BLOCK_MOST), 0);
+		wrote = write_unaligned(f, 1, offset, rwf);
 	if (wrote > 0)
 		return 0;
 	if (wrote == -EOPNOTSUPP || wrote == -ENOSYS)
@@ -204,26 +213,37 @@ static int claim(struct filler *f, off64_t end)
 	return size < end ? write_byte(f, end - 1) : 0;
 }
 
+/* Is this block still to be allocated? Somebody may have been here since we looked. */
+static int is_missing(struct filler *f, struct extent block)
+{
+	struct extent hole;
+	char byte;
+
+	if (extent_next_hole(f->fd, block, &hole) == 0)
+		return hole.start == block.start;
+	if ((f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT))
+		return sys_pread(f->fd, &byte, 1, block.end - 1) == 1 && byte == 0;
+	return 1;
+}
+
 /* glibc's way, for a run below EOF that is all zeros: a byte in every block. */
 static int write_blocks(struct filler *f, struct extent run)
 {
-	int readable = (f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT), error;
-	off64_t at = run.start;
-	char byte;
+	int error = 0;
 
-	f->how = FILL_WRITTEN;
-	while (at < run.end) {
-		off64_t next = extent_min(round_down(at, f->block) + f->block, run.end);
+	f->answer = ANSWER_WRITTEN;
+	while (!error && run.start < run.end) {
+		struct extent block = {run.start, extent_min(unit_end(run.start, f->block), run.end)};
 
-		/* Somebody may have been here since we looked. */
-		if (!readable || (sys_pread(f->fd, &byte, 1, next - 1) == 1 && byte == 0)) {
-			error = write_byte(f, next - 1);
-			if (error)
-				return error;
+		if (size_of(f->fd) < block.end) {
+			f->truncated = 1;
+			return 0;
 		}
-		at = next;
+		if (is_missing(f, block))
+			error = write_byte(f, block.end - 1);
+		run.start = block.end;
 	}
-	return 0;
+	return error;
 }
 
 static void *map_window(struct filler *f, off64_t start, size_t length)
@@ -331,6 +351,8 @@ static int wait_for_others(struct filler *f, off64_t end, int *patience)
 		error = extend_within_page(f, size, end);
 		if (error != NOT_EXTENDED)
 			return error;
+		if (size < f->eof)
+			break;
 		quiet = size == f->eof ? quiet + 1 : 0;
 		f->eof = size;
 		if (quiet == QUIET || *patience == 0)
@@ -352,10 +374,14 @@ static int append_zeros(struct filler *f, off64_t end)
 	int patience = PATIENCE, error = 0;
 	ssize_t wrote;
 
-	f->how = FILL_WRITTEN;
+	f->answer = ANSWER_WRITTEN;
 	while (!error && (size = size_of(f->fd)) < end) {
 		if (size < 0)
 			return (int)-size;
+		if (size < f->eof) { /* cut by somebody: that came after us, so to speak */
+			f->truncated = 1;
+			return 0;
+		}
 		f->disturbed |= size != f->eof;
 		error = extend_within_page(f, size, end);
 		if (error != NOT_EXTENDED)
@@ -392,7 +418,7 @@ static int populate_window(struct filler *f, struct extent run)
 	if (!map)
 		return ENOMEM;
 	for (; at < run.end && !error && !f->truncated; at = end) {
-		end = extent_min(round_down(at, STEP) + STEP, run.end);
+		end = extent_min(unit_end(at, STEP), run.end);
 		error = populate_pages(f, map + (at - start), (size_t)(end - at), end);
 	}
 	sys_munmap(map, (size_t)(run.end - start));
@@ -410,7 +436,7 @@ static int populate(struct filler *f, struct extent run)
 
 		if (f->window == 0)
 			return write_blocks(f, run);
-		part.end = extent_min(run.end, round_down(run.start, f->window) + f->window);
+		part.end = extent_min(run.end, unit_end(run.start, f->window));
 		error = populate_window(f, part);
 		if (error == ENOMEM) {
 			shrink_window(f);
@@ -499,6 +525,8 @@ static int fill_past(struct filler *f, struct extent past)
 {
 	int error;
 
+	if (f->truncated)
+		return 0;
 	/* An append begins at EOF: bring that to where the range starts. This byte alone
 	 * could hit another writer's. */
 	if (past.start > f->file->size && !(f->flags & O_APPEND)) {
@@ -563,7 +591,7 @@ static void start(struct filler *f, int fd, const struct file *file, off64_t fro
 	f->eof = file->size;
 	f->disturbed = 0;
 	f->truncated = 0;
-	f->how = FILL_POPULATED;
+	f->answer = ANSWER_POPULATED;
 	f->window = (f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT) ? WINDOW : 0;
 	f->started = f->waited = round_down(from, f->page);
 }
@@ -579,17 +607,22 @@ int fill_claim(int fd, off64_t end)
 	return f.flags & O_APPEND ? append_zeros(&f, end) : claim(&f, end);
 }
 
-int fill(int fd, struct extent want, const struct file *file, enum fill_how *how)
+int fill(int fd, struct extent want, const struct file *file, enum answer *answer)
 {
-	struct extent below = {want.start, extent_min(want.end, file->size)};
-	struct extent past = {extent_max(want.start, file->size), want.end};
-	struct extent hole;
+	struct extent below, past, hole;
 	struct filler f;
 	int error;
 
+	*answer = ANSWER_REFUSED;
 	start(&f, fd, file, extent_min(want.start, file->size));
 	if (f.flags < 0 || (f.flags & O_ACCMODE) == O_RDONLY)
 		return EBADF;
+	if (f.flags & O_APPEND) /* can only begin at EOF */
+		want.start = extent_min(want.start, file->size);
+	if ((uint64_t)extent_length(want) > file->policy.value[KEY_ZERO_FILL_MAX])
+		return EOPNOTSUPP;
+	below = (struct extent){want.start, extent_min(want.end, file->size)};
+	past = (struct extent){extent_max(want.start, file->size), want.end};
 	if (extent_length(past) && (uint64_t)want.end > f.limit)
 		return EFBIG;
 	if (extent_length(below) && (f.flags & O_ACCMODE) == O_WRONLY && extent_next_hole(fd, below, &hole))
@@ -612,6 +645,6 @@ int fill(int fd, struct extent want, const struct file *file, enum fill_how *how
 	if (!error && f.syncs)
 		error = flush(&f);
 	close_scratch(&f);
-	*how = f.how;
+	*answer = f.answer;
 	return error;
 }

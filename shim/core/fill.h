@@ -7,21 +7,18 @@
 
 #include "extent.h"
 #include "policy.h"
-
-/* How the space came about, for the statistics. */
-enum fill_how {
-	FILL_POPULATED, /* by dirtying pages through a mapping */
-	FILL_WRITTEN,   /* by appending zeros, or a byte per block below EOF */
-};
+#include "report.h"
 
 /* Make want allocated, and flushed as the policy says, so that success means
  * reserved; a size below want.end becomes want.end. fd is a regular file and
  * file what policy_of told of it. Takes time in proportion to what is missing;
  * memory: 16 MiB mapped at a time, 128 MiB dirty or under write-back.
  *
- * Returns 0, or a positive errno:
+ * *answer becomes ANSWER_POPULATED or ANSWER_WRITTEN, or ANSWER_REFUSED where nothing
+ * was touched. Returns 0, or a positive errno:
  *   ENOSPC  no room; seen beforehand (nothing is touched) or while filling
  *   EDQUOT  the quota is reached
+ *   EOPNOTSUPP  longer than the policy's zero_fill_max
  *   EFBIG   past RLIMIT_FSIZE (no SIGXFSZ is sent) or the largest file
  *   EBADF   fd is not open for writing; or cannot tell what is allocated (an
  *           O_WRONLY descriptor below EOF, on a file system without FIEMAP)
@@ -30,7 +27,7 @@ enum fill_how {
  * then it may end beyond.
  * After an error past the look, the size stays as claimed, since shrinking
  * could cut off what others wrote. Signals: continues. Async-signal-safe. */
-int fill(int fd, struct extent want, const struct file *file, enum fill_how *how);
+int fill(int fd, struct extent want, const struct file *file, enum answer *answer);
 
 /* Make the size at least end without allocating what lies before, by writing
  * one zero byte at end - 1, or appending zeros to an O_APPEND descriptor.

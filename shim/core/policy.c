@@ -78,7 +78,8 @@ static int64_t seconds_now(void)
 }
 
 /* Mount ids are reused after umount, often at once and for the same device, so
- * an id that is not unique is believed for a second only. */
+ * an id that is not unique, or a mount that was not found, is believed for a
+ * second only. */
 static int cache_get(struct cached_mount *slot, const struct statx *stx, int unique, struct mount *mount, int *error)
 {
 	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
@@ -87,7 +88,8 @@ static int cache_get(struct cached_mount *slot, const struct statx *stx, int uni
 	if (sequence == 0 || sequence & 1)
 		return 0;
 	hit = slot->id == stx->stx_mnt_id && slot->unique == unique && slot->mount.major == stx->stx_dev_major &&
-	      slot->mount.minor == stx->stx_dev_minor && (unique || seconds_now() - slot->second <= CACHE_SECONDS);
+	      slot->mount.minor == stx->stx_dev_minor &&
+	      ((unique && !slot->error) || seconds_now() - slot->second <= CACHE_SECONDS);
 	if (hit) {
 		*mount = slot->mount;
 		*error = slot->error;
@@ -149,6 +151,9 @@ static void path_of(int fd, char *path, size_t size)
 	size_t used = strlen(link), n = 0;
 	ssize_t got;
 
+	path[0] = '\0';
+	if (fd < 0)
+		return;
 	do
 		digits[n++] = (char)('0' + fd % 10);
 	while ((fd /= 10) > 0);
@@ -172,11 +177,13 @@ static void resolve(int fd, const char *path, const struct mount *mount, struct 
 		subject.mount = mount->point;
 	}
 	if (rules && rules->sections & 1U << SECTION_PATH) {
-		subject.path = path;
-		if (fd >= 0) {
-			path_of(fd, absolute, sizeof(absolute));
-			subject.path = absolute;
-		}
+		/* Closing an O_PATH descriptor drops no record lock (fs/open.c, filp_close). */
+		int opened = path ? sys_open(path, O_PATH | O_CLOEXEC, 0) : fd;
+
+		path_of(opened, absolute, sizeof(absolute));
+		subject.path = absolute;
+		if (path && opened >= 0)
+			sys_close(opened);
 	}
 	if (rules)
 		config_resolve(rules, &subject, &file->policy);

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -71,8 +72,27 @@ static void put_escaped(struct line *line, const char *string)
 		unsigned char c = (unsigned char)*string;
 		char plain[2] = {(char)c, '\0'}, escaped[7] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0'};
 
-		put(line, c < ' ' || c == '"' || c == '\\' || c > 126 ? escaped : plain);
+		put(line, c < ' ' || c == '"' || c == '\\' || c == 127 ? escaped : plain);
 	}
+}
+
+/* Write without the signals that could come of it: SIGPIPE, where nobody reads, and
+ * SIGXFSZ, past RLIMIT_FSIZE. One that was pending before stays so. */
+static void write_quietly(int fd, const char *bytes, size_t count)
+{
+	const uint64_t both = 1ULL << (SIGPIPE - 1) | 1ULL << (SIGXFSZ - 1);
+	const struct {
+		int64_t seconds, nanoseconds;
+	} at_once = {0, 0};
+	uint64_t before, pending = 0, ours;
+
+	if (SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &both, &before, sizeof(both)) < 0)
+		return;
+	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
+	ours = both & ~pending;
+	if (sys_write(fd, bytes, count) < 0 && ours)
+		SYS4(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof(ours));
+	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
 static void append_to_file(const char *path, const struct line *line)
@@ -81,7 +101,7 @@ static void append_to_file(const char *path, const struct line *line)
 
 	if (fd < 0)
 		return;
-	sys_write(fd, line->text, line->used);
+	write_quietly(fd, line->text, line->used);
 	sys_close(fd);
 }
 
@@ -123,7 +143,7 @@ static void send(struct line *line)
 	if (log_path[0])
 		append_to_file(log_path, line);
 	else if (stderr_is_ours())
-		sys_write(2, line->text, line->used);
+		write_quietly(2, line->text, line->used);
 }
 
 /* Relative paths mean the directory the program was started in. A name that does not fit is dropped. */
@@ -216,7 +236,7 @@ static void count_call(enum call call, struct extent range, enum answer answer, 
 	atomic_fetch_add_explicit(&counters->call[call].nanoseconds, nanoseconds, memory_order_relaxed);
 	if (error > 0)
 		atomic_fetch_add_explicit(&counters->call[call].failed, 1, memory_order_relaxed);
-	else
+	else if (answer != ANSWER_PASSED) /* what became of those is not known here */
 		atomic_fetch_add_explicit(&counters->call[call].bytes, (unsigned long)extent_length(range),
 					  memory_order_relaxed);
 }
@@ -285,7 +305,7 @@ void report_configuration(const char *file, unsigned line_number, unsigned colum
 	put(&line, ": ");
 	put(&line, message);
 	put(&line, "; using the built-in configuration\n");
-	sys_write(2, line.text, line.used);
+	write_quietly(2, line.text, line.used);
 }
 
 /* %p in the path is the process's number, %% a percent sign. */

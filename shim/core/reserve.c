@@ -37,26 +37,22 @@ static int native(int fd, struct extent want)
 
 int reserve(int fd, struct extent want, const struct file *file, enum answer *answer)
 {
-	enum fill_how how;
 	int error;
 
 	*answer = ANSWER_FALLOCATE;
 	if (file->traits & TRAIT_LEAKS && S_ISREG(file->mode) && room_for(fd, want, file)) {
-		*answer = ANSWER_REFUSED;
 		error = reserve_vet(fd, want);
-		return error ? error : ENOSPC;
+		*answer = ANSWER_REFUSED;
+		if (error != EPERM) /* of immutable files, but of append-only ones too, which mode 0 may extend */
+			return error ? error : ENOSPC;
+		*answer = ANSWER_FALLOCATE;
 	}
 	error = native(fd, want);
 	if (error != EOPNOTSUPP && error != ENOSYS)
 		return error;
 	if (!S_ISREG(file->mode)) /* block devices, for one: libc says ENODEV */
 		return RESERVE_PASS;
-	*answer = ANSWER_REFUSED;
-	if ((uint64_t)extent_length(want) > file->policy.value[KEY_ZERO_FILL_MAX])
-		return EOPNOTSUPP;
-	error = fill(fd, want, file, &how);
-	*answer = how == FILL_POPULATED ? ANSWER_POPULATED : ANSWER_WRITTEN;
-	return error;
+	return fill(fd, want, file, answer);
 }
 
 /* The checks of vfs_fallocate (fs/open.c), in its order, for where it is not asked. */

@@ -86,38 +86,33 @@ int resize_prepare(int fd, off64_t length, enum answer *answer)
 	return prepare(fd, length, &file, answer);
 }
 
-/* A line of /proc/locks, as "7: POSIX  ADVISORY  WRITE 737 08:01:1234 0 9": is it
- * a lock on file? Locks that wait ("7: -> POSIX ...") name it just so. */
-static int names_file(const char *line, size_t length, const struct file *file)
+/* A line of /proc/locks, "7: POSIX  ADVISORY  WRITE 737 08:01:1234 0 9": does it name
+ * this process? The device is no help, as overlayfs and btrfs show another there; a range
+ * that happens to be our number is taken for it, in doubt. */
+static int names_process(const char *line, size_t length, int pid)
 {
-	static const char hex[] = "0123456789abcdef";
-	unsigned long value[3] = {0, 0, 0};
-	size_t end, start, part = 0;
+	const char *at = line, *end = line + length;
 
-	for (end = 0; end < length; end = start + 1) {
-		const char *blank = memchr(line + end, ' ', length - end);
+	while (at < end) {
+		int value = 0;
 
-		start = blank ? (size_t)(blank - line) : length;
-		if (!memchr(line + end, ':', start - end) || end == 0)
-			continue;
-		for (size_t i = end; i < start; i++) {
-			const char *digit = memchr(hex, line[i], sizeof(hex) - 1);
-
-			if (line[i] == ':')
-				part++;
-			else if (part < 3 && digit)
-				value[part] = value[part] * (part < 2 ? 16 : 10) + (unsigned long)(digit - hex);
-		}
-		return part == 2 && value[0] == file->major && value[1] == file->minor && value[2] == file->inode;
+		while (at < end && *at == ' ')
+			at++;
+		while (at < end && *at >= '0' && *at <= '9')
+			value = value * 10 + (*at++ - '0');
+		if ((at == end || *at == ' ') && value == pid)
+			return 1;
+		while (at < end && *at != ' ')
+			at++;
 	}
 	return 0;
 }
 
 #define LOCKS_BUFFER (64 << 10)
 
-/* Does anybody hold a record lock on file? Closing a descriptor of it drops this
- * process's own (fcntl(2)), even one that was only opened to ask. Yes in doubt. */
-static int is_locked(const struct file *file)
+/* Does this process hold any record lock? Closing a descriptor drops its own on that
+ * file (fcntl(2)), even one that was only opened to ask. Yes in doubt. */
+static int holds_locks(void)
 {
 	char *buffer = sys_mmap(LOCKS_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd, locked = 0;
@@ -133,7 +128,7 @@ static int is_locked(const struct file *file)
 
 		used += (size_t)got;
 		for (; (newline = memchr(at, '\n', used - (size_t)(at - buffer))); at = newline + 1)
-			locked |= names_file(at, (size_t)(newline - at), file);
+			locked |= names_process(at, (size_t)(newline - at), sys_getpid());
 		used -= (size_t)(at - buffer);
 		memmove(buffer, at, used);
 	}
@@ -152,7 +147,7 @@ int resize_prepare_path(const char *path, off64_t length, enum answer *answer)
 	if (length <= 0 || !path || !policy_may_differ(KEY_FTRUNCATE, FTRUNCATE_NATIVE) ||
 	    policy_of(AT_FDCWD, path, &file) || !concerns(&file, length))
 		return RESIZE_GO_ON;
-	if (is_locked(&file))
+	if (holds_locks())
 		return file.policy.value[KEY_FTRUNCATE] == FTRUNCATE_ALLOCATE ? EBUSY : RESIZE_GO_ON;
 	fd = sys_open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0)

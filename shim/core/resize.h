@@ -19,10 +19,10 @@ enum resize {
  * tmpfs, and sync mounts are never touched. Returns enum resize, or ENOSPC,
  * EDQUOT, EIO... (allocate), or ENOSPC (preallocate, on FAT, where growing
  * could not succeed either).
- * A path is opened for a moment, unless somebody holds a record lock on the
- * file (/proc/locks), which closing it could drop (fcntl(2)); then preallocate goes
- * on without, and allocate fails with EBUSY. A lock that another thread takes in
- * that very moment may be dropped. errno is not touched. Async-signal-safe. */
+ * A path is opened for a moment, unless this process holds a record lock on any file
+ * (/proc/locks), which closing could drop (fcntl(2)); then preallocate goes on
+ * without, and allocate fails with EBUSY. A lock that another thread takes in that
+ * very moment may be dropped. errno is not touched. Async-signal-safe. */
 int resize_prepare(int fd, off64_t length, enum answer *answer);
 int resize_prepare_path(const char *path, off64_t length, enum answer *answer);
 

@@ -57,6 +57,8 @@ int room_for(int fd, struct extent want, const struct file *file)
 	if (sys_fstatfs(fd, &fs) < 0 || fs.f_blocks == 0)
 		return 0;
 	unit = (uint64_t)(fs.f_frsize ? fs.f_frsize : fs.f_bsize);
+	if (unit == 0) /* a FUSE server may say anything */
+		return 0;
 	if ((uint64_t)need / unit < fs.f_bavail)
 		return 0;
 	missing = holes_in(fd, want);

@@ -4,7 +4,7 @@
 
 HOOK int close(int fd)
 {
-	int owed = owed_take(fd);
+	int owed = library_is_active() ? owed_take(fd) : 0;
 
 	if (!owed)
 		return real.close(fd);
@@ -15,7 +15,7 @@ HOOK int close(int fd)
 /* glibc closes the descriptor by an internal name that no other hook sees. */
 HOOK int fclose(FILE *stream)
 {
-	int owed = owed_any() ? owed_take(fileno_unlocked(stream)) : 0;
+	int owed = library_is_active() && owed_any() ? owed_take(fileno_unlocked(stream)) : 0;
 
 	if (!owed)
 		return real.fclose(stream);

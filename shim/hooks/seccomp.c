@@ -6,15 +6,20 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+static atomic_int filtered; /* a filter is in place: never again */
+
 /* The filter is there before the call returns, for every thread if it says so. */
 static int go_quiet(void)
 {
 	return atomic_exchange(&library_active, 0);
 }
 
-static void go_on(int was_active)
+static void go_on(int was_active, int failed)
 {
-	atomic_store(&library_active, was_active);
+	if (!failed)
+		atomic_store(&filtered, 1);
+	else if (!atomic_load(&filtered))
+		atomic_store(&library_active, was_active);
 }
 
 HOOK int prctl(int option, ...)
@@ -33,8 +38,7 @@ HOOK int prctl(int option, ...)
 		return real.prctl(option, a, b, c, d);
 	was_active = go_quiet();
 	result = real.prctl(option, a, b, c, d);
-	if (result < 0)
-		go_on(was_active);
+	go_on(was_active, result < 0);
 	return result;
 }
 
@@ -56,7 +60,6 @@ HOOK long syscall(long number, ...)
 		return real.syscall(number, a, b, c, d, e, f);
 	was_active = go_quiet();
 	result = real.syscall(number, a, b, c, d, e, f);
-	if (result < 0)
-		go_on(was_active);
+	go_on(was_active, result < 0);
 	return result;
 }

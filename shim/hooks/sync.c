@@ -4,7 +4,7 @@
 
 HOOK int fsync(int fd)
 {
-	int owed = owed_take(fd);
+	int owed = library_is_active() ? owed_take(fd) : 0;
 
 	if (!owed)
 		return real.fsync(fd);
@@ -14,7 +14,7 @@ HOOK int fsync(int fd)
 
 HOOK int fdatasync(int fd)
 {
-	int owed = owed_take(fd);
+	int owed = library_is_active() ? owed_take(fd) : 0;
 
 	if (!owed)
 		return real.fdatasync(fd);

@@ -42,6 +42,10 @@ if fresh 300M mkfs.ext4 -q -F -O '^extent,^64bit'; then
 	at_least 'O_WRONLY below EOF: all allocated' 2048 "$(stat -c %b "$dir/mnt/c")"
 	is 'O_WRONLY below EOF: data kept' 'pread = 0x42*10' "$(do_with "$dir/mnt/c" rdonly pread 5000 10)"
 	is 'O_DIRECT: an exact size, unaligned' 'pfa = 0 size = 1000001' "$(do_with "$dir/mnt/d" rdwr,creat,direct pfa 0 1000001 size)"
+	is 'O_DIRECT: what lies before the range is kept' 'pwrite = 100 pfa = 0 size = 4096 pread = 0x41*100,0x00*100' \
+		"$($act "$dir/mnt/h" rdwr,creat pwrite 0 100 65 | paste -sd' ') $(do_with "$dir/mnt/h" rdwr,direct pfa 4000 96 size) $(do_with "$dir/mnt/h" rdonly pread 0 200)"
+	is 'O_APPEND far past EOF: what cannot fit touches nothing' 'pfa = ENOSPC size = 0' \
+		"$(do_with "$dir/mnt/i" rdwr,creat,append pfa 2G 4K size)"
 	is 'O_APPEND' 'write = 10 pfa = 0 size = 1000001' "$(do_with "$dir/mnt/e" rdwr,creat,append write 10 66 pfa 0 1000001 size)"
 	is 'the file offset does not move' 'seek = 77 pfa = 0 pos = 77' "$(do_with "$dir/mnt/f" rdwr,creat seek 77 pfa 0 1M pos)"
 	is 'signals at 1 kHz: the fill goes on' 'alarm = 0 pfa = 0 size = 134217728' \
@@ -55,6 +59,14 @@ if fresh 300M mkfs.ext4 -q -F; then
 	before=$(free)
 	do_with "$dir/mnt/full" rdwr,creat pfa 0 4G >/dev/null
 	is 'ext4: a refused request keeps no space (the kernel alone does)' "$before" "$(free)"
+	printf '[default]\nposix_fallocate = sparse\n' >"$dir/conf"
+	is 'sparse on O_DIRECT: data kept, an exact size' 'pwrite = 100 pfa = 0 size = 200 pread = 0x41*100,0x00*100' \
+		"$($act "$dir/mnt/s" rdwr,creat pwrite 0 100 65 | paste -sd' ') $(FASTALLOC_CONFIG=$dir/conf do_with "$dir/mnt/s" rdwr,direct pfa 0 200 size) $(do_with "$dir/mnt/s" rdonly pread 0 300)"
+	$act "$dir/mnt/x" rdwr,creat close >/dev/null
+	chattr +a "$dir/mnt/x"
+	is 'ext4: an append-only file on a full disk: the kernel'"'"'s own errno' 'pfa = ENOSPC' \
+		"$(do_with "$dir/mnt/x" rdwr,append pfa 0 4G)"
+	chattr -a "$dir/mnt/x"
 	is 'ext4: 17T is EFBIG before it is ENOSPC' 'pfa = EFBIG' "$(do_with "$dir/mnt/full" rdwr pfa 0 17T)"
 	mkdir "$dir/mnt/u" "$dir/mnt/w"
 	if mount -t overlay -o "lowerdir=$dir/mnt/lost+found,upperdir=$dir/mnt/u,workdir=$dir/mnt/w" o "$dir/over" 2>/dev/null; then

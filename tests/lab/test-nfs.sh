@@ -32,7 +32,7 @@ for version in 3 4.0 4.1; do
 
 	rpcs WRITE do_with /mnt/nfs/c rdwr,creat,dsync pfa 0 8M size
 	is "$n: O_DSYNC" 'pfa = 0 size = 8388608' "$out"
-	at_most "$n: WRITE calls of O_DSYNC, 8 MiB" $((8388608 / transfer + 8)) $count
+	at_most "$n: WRITE calls of O_DSYNC, 8 MiB" $((8388608 / transfer + 16)) $count
 
 	rpcs WRITE do_with /mnt/nfs/d wronly,creat pfa 0 64M size blocks
 	is "$n: O_WRONLY" 'pfa = 0 size = 67108864 blocks = 67108864' "$out"

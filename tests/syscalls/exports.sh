@@ -1,0 +1,31 @@
+# The library defines what shim.map lists, and needs little.
+. "${PROJECT:?}/tests/tap.sh" || exit 1
+LIB=$BUILD/libfastalloc.so
+listed=$(sed -n 's/^\t\([a-z0-9_]*\);.*/\1/p' "$PROJECT/shim/shim.map" | sort)
+defined=$(nm -D --defined-only "$LIB" | awk '{print $3}' | sort)
+undefined=$(nm -D --undefined-only "$LIB" | awk '{sub(/@.*/, "", $2); print $2}' | sort)
+
+is 'exported symbols are those of shim.map' "$listed" "$defined"
+at_least 'and there are some' 14 "$(wc -l <<<"$defined")"
+for name in posix_fallocate fallocate ftruncate truncate; do
+	ok "$name has its 64-bit name" grep -qx "${name}64" <<<"$defined"
+done
+is 'they are one set with the names that real.h resolves' "$listed" \
+	"$(sed -n 's/^\tX([a-z]*, \([a-z0-9_]*\),.*/\1/p' "$PROJECT/shim/core/real.h" | sort)"
+allowed='__cxa_finalize __errno_location __gmon_start__ __stack_chk_fail _ITM_deregisterTMCloneTable
+_ITM_registerTMCloneTable dlsym fileno_unlocked getauxval memchr memcmp memcpy memmove memset strcmp strcspn
+strlen strncmp strrchr sysconf'
+# A build with sanitizers needs theirs.
+undefined=$(grep -vE '^__(asan|ubsan|tsan)_' <<<"$undefined")
+is 'nothing is needed but these few of libc' '' "$(comm -23 <(echo "$undefined") <(tr ' ' '\n' <<<"$allowed" | sort) | paste -sd' ')"
+is 'no name that is hooked is called through the dynamic linker' '' "$(comm -12 <(echo "$undefined") <(echo "$listed"))"
+is 'nothing of malloc, stdio, threads or lseek' '' \
+	"$(grep -E '^(malloc|calloc|realloc|free|.*printf.*|f?puts|fwrite|fopen.*|pthread_.*|lseek.*|getenv|__.*_chk)$' <<<"$undefined")"
+needed=$(readelf -d "$LIB" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -E 'san\.so' | sort | paste -sd' ')
+like 'no library is needed but libc' '^(ld-linux-[^ ]* )?libc\.[^ ]*$' "$needed"
+like 'initialized first' 'INITFIRST' "$(readelf -d "$LIB")"
+like 'all symbols bound at once' 'NOW' "$(readelf -d "$LIB")"
+ok 'no text relocations' bash -c "! readelf -d '$LIB' | grep -q TEXTREL"
+is 'no executable stack' '' "$(readelf -lW "$LIB" | grep GNU_STACK | grep -o RWE)"
+is 'no thread-local storage' '' "$(readelf -lW "$LIB" | grep -w TLS)"
+finish
