@@ -611,7 +611,6 @@ static struct sock_filter strict_filter[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	KILL_ON(SYS_madvise),
 	KILL_ON(SYS_statx),
-	KILL_ON(SYS_fstatfs),
 	KILL_ON(SYS_fdatasync),
 	KILL_ON(SYS_pwritev2),
 #ifdef SYS_sync_file_range
@@ -625,9 +624,6 @@ static struct sock_filter strict_filter[] = {
 #endif
 #ifdef SYS_mmap2
 	KILL_ON(SYS_mmap2),
-#endif
-#ifdef SYS_fstatfs64
-	KILL_ON(SYS_fstatfs64),
 #endif
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };

@@ -112,9 +112,9 @@ static void name_type(struct mount *mount, struct text_word type, struct text_wo
 		return;
 	}
 	append(mount->fstype, sizeof(mount->fstype), type.at, type.length);
-	if (!strncmp(mount->fstype, "nfs", 3) && strcmp(mount->fstype, "nfsd"))
+	if (!strncmp(mount->fstype, "nfs", 3) && strcmp(mount->fstype, "nfsd") != 0)
 		mount->family = "nfs";
-	if (!strncmp(mount->fstype, "fuse", 4) && strcmp(mount->fstype, "fusectl"))
+	if (!strncmp(mount->fstype, "fuse", 4) && strcmp(mount->fstype, "fusectl") != 0)
 		mount->family = "fuse";
 }
 

@@ -67,6 +67,7 @@ if fresh 300M mkfs.ext4 -q -F; then
 	is 'ext4: an append-only file on a full disk: the kernel'"'"'s own errno' 'pfa = ENOSPC' \
 		"$(do_with "$dir/mnt/x" rdwr,append pfa 0 4G)"
 	chattr -a "$dir/mnt/x"
+	rm "$dir/mnt/x"
 	is 'ext4: 17T is EFBIG before it is ENOSPC' 'pfa = EFBIG' "$(do_with "$dir/mnt/full" rdwr pfa 0 17T)"
 	mkdir "$dir/mnt/u" "$dir/mnt/w"
 	if mount -t overlay -o "lowerdir=$dir/mnt/lost+found,upperdir=$dir/mnt/u,workdir=$dir/mnt/w" o "$dir/over" 2>/dev/null; then

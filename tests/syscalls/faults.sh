@@ -10,38 +10,60 @@ inject() {
 }
 exact='pfa=0 size=3000001 blocks=3002368 pread=0x00*3000001'
 ops=(rdwr,creat pfa 0 3000001 size blocks pread 0 4M)
+# The same below EOF, where pages are populated: two runs of zeros, 731 blocks.
+below='ft=0 pwrite=5000 pfa=0 size=3000001 blocks=3002368 pread=0x00*70000,0x41*5000,0x00*2925001'
+below_ops=(rdwr,creat ft 3000001 pwrite 70000 5000 65 pfa 0 3000001 size blocks pread 0 4M)
+# refuse ERROR FIRST LAST: these mmaps of the file fail. Blocks tell nothing on ramfs: reading a hole makes a page.
+refuse() {
+	rm -f a
+	traced -e trace=mmap,madvise,pwritev2 -e inject=mmap:error="$1:when=$((others + $2))..$((others + $3))" -- a "${below_ops[@]}"
+}
+traced -e trace=mmap -- a "${below_ops[@]}" >/dev/null
+others=$(($(first 'MAP_SHARED, 3,') - 1))
 
-is 'a kernel without MADV_POPULATE_WRITE: appends, exact' "$exact" "$(inject madvise:error=EINVAL a "${ops[@]}")"
-at_least 'by RWF_APPEND' 1 "$(calls pwritev2 '.*RWF_APPEND')"
-is 'no mapping (ENODEV): appends, exact' "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=ENODEV -- a "${ops[@]}")"
-at_least 'no mapping: by RWF_APPEND' 1 "$(calls pwritev2 '.*RWF_APPEND')"
+is 'a kernel without MADV_POPULATE_WRITE: past EOF exact' "$exact" "$(inject madvise:error=EINVAL a "${ops[@]}")"
+is 'a kernel without MADV_POPULATE_WRITE: filled, data kept' "$below" "$(inject madvise:error=EINVAL a "${below_ops[@]}")"
+is 'a kernel without MADV_POPULATE_WRITE: a byte in every block of zeros' 731 "$(calls pwritev2 '.*iov_len=1\}')"
+is 'no mapping (ENODEV), past EOF: exact' "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=ENODEV -- a "${ops[@]}")"
+is 'no mapping (ENODEV), EOF in the last page: appends' 'pwrite=5 pfa=0 size=3000 blocks=4096 pread=0x41*5,0x00*2995 2995' \
+	"$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2,pwrite64 -e inject=mmap:error=ENODEV -- a rdwr,creat pwrite 0 5 65 pfa 0 3000 size blocks pread 0 1M) $(appended | sum)"
 for error in EAGAIN ENOMEM EACCES EPERM; do
-	is "mmap refused once ($error): exact" "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=$error:when=1 -- a "${ops[@]}")"
-	is "mmap refused always ($error): exact" "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=$error -- a "${ops[@]}")"
+	is "mmap refused once ($error): filled, data kept" "$below" "$(refuse $error 1 1)"
+	is "mmap refused once ($error): populated all the same, nothing written" "1 $((3000001 - 5793)) 0" \
+		"$(grep -c INJECTED "$TRACE") $(populated | sum) $(calls pwritev2)"
+	is "mmap refused always ($error): filled, data kept" "$below" "$(refuse $error 1 99)"
+	is "mmap refused always ($error): nothing populated, a byte in every block of zeros" '0 731' "$(populates) $(calls pwritev2)"
 done
-is 'mmap refused after the claim: exact' "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=ENOMEM:when=2+ -- a "${ops[@]}")"
+is 'mmap refused after the first window: filled, data kept' "$below" "$(refuse ENOMEM 2 99)"
+is 'mmap refused after the first window: the rest is written' '69632 714' "$(populated | sum) $(calls pwritev2)"
 sparse b 1M 65536 4096
-is 'no mapping, below EOF: filled, data kept' "pfa=0 blocks=$MiB pread=0x00*65536,0x78*4096,0x00*978944" \
+is 'no mapping (ENODEV), below EOF: filled, data kept' "pfa=0 blocks=$MiB pread=0x00*65536,0x78*4096,0x00*978944" \
 	"$(traced -P "$R/b" -e trace=mmap,pwritev2 -e inject=mmap:error=ENODEV -- b rdwr pfa 0 1M blocks pread 0 2M)"
-at_most 'no mapping, below EOF: a byte in every block of zeros' 255 "$(calls pwritev2 '.*iov_len=1\}')"
+is 'no mapping (ENODEV), below EOF: a byte in every block of zeros' 255 "$(calls pwritev2 '.*iov_len=1\}')"
 
 is 'EINTR from fallocate: goes on' "$exact" "$(inject fallocate:error=EINTR:when=1 c "${ops[@]}")"
 is 'EINTR from fallocate on tmpfs: goes on' "$exact" "$(inject fallocate:error=EINTR:when=1..3 "$W/c" "${ops[@]}")"
-for n in 2 3 4 5 6; do
-	is "EINTR from madvise call $n: goes on" "$exact" "$(inject madvise:error=EINTR:when=$n c "${ops[@]}")"
+for n in 1 2 3 4 5; do
+	is "EINTR from madvise call $n: goes on" "$below 1" "$(inject madvise:error=EINTR:when=$n c "${below_ops[@]}") $(grep -c INJECTED "$TRACE")"
 done
-is 'EINTR from madvise many times: exact' "$exact" "$(inject madvise:error=EINTR:when=4..24 c "${ops[@]}")"
-is 'EINTR from madvise many times: is no reason to write zeros' 1 "$(calls pwritev2)"
+is 'EINTR from madvise many times: goes on' "$below" "$(inject madvise:error=EINTR:when=4..24 c "${below_ops[@]}")"
+is 'EINTR from madvise many times: is no reason to write zeros' '21 0' "$(grep -c INJECTED "$TRACE") $(calls pwritev2)"
 is 'EINTR from pwritev2: goes on' "$exact" "$(inject pwritev2:error=EINTR:when=1..2 c "${ops[@]}")"
 is 'EINTR from pwritev2 appending: goes on' 'pfa=0 size=3000001 blocks=3002368' \
 	"$(inject pwritev2:error=EINTR:when=1..2 c wronly,creat pfa 0 3000001 size blocks)"
 is 'signals that arrive meanwhile: goes on' 'alarm=0 pfa=0 size=50331648 blocks=50331648' \
 	"$(act c2 rdwr,creat alarm 1000 pfa 0 48M size blocks)"
 rm -f c2
-is 'EFAULT from madvise, no room: ENOSPC' 'pfa=ENOSPC size=3000001' \
-	"$(inject madvise:error=EFAULT:when=4 c rdwr,creat pfa 0 3000001 size)"
-is 'ENOSPC from the claim: ENOSPC, nothing touched' 'pfa=ENOSPC size=0 blocks=0' \
+is 'signals that arrive meanwhile, below EOF: goes on' 'ft=0 alarm=0 pfa=0 size=50331648 blocks=50331648' \
+	"$(act c2 rdwr,creat ft 48M alarm 1000 pfa 0 48M size blocks)"
+rm -f c2
+is 'EFAULT from madvise, no room: ENOSPC, size and data as before' \
+	"$(echo "$below" | sed 's/pfa=0/pfa=ENOSPC/')" "$(inject madvise:error=EFAULT:when=4 c "${below_ops[@]}")"
+is 'EHWPOISON from madvise: EIO' 'ft=0 pfa=EIO' "$(inject madvise:error=EHWPOISON:when=2 c rdwr,creat ft 3000001 pfa 0 3000001)"
+is 'ENOSPC from the first append: ENOSPC, nothing touched' 'pfa=ENOSPC size=0 blocks=0' \
 	"$(inject pwritev2:error=ENOSPC:when=1 c rdwr,creat pfa 0 3000001 size blocks)"
+is 'ENOSPC from a later append: ENOSPC, the size stays as reached' 'pfa=ENOSPC size=65536 blocks=65536' \
+	"$(inject pwritev2:error=ENOSPC:when=3 c rdwr,creat pfa 0 3000001 size blocks)"
 
 # sync = always: a flush before, to take older errors, and one at the end.
 config '[default]' 'sync = always'
@@ -51,12 +73,14 @@ flush() { # ERROR:WHEN FILE FLAGS OP...
 	rm -f "$1"
 	traced -e trace=fdatasync,pwritev2,madvise,fsync -e inject=fdatasync:error="$what" -- "$@"
 }
-traced -e trace=fdatasync,pwritev2,madvise,fsync -- d rdwr,creat pfa 0 1M >/dev/null
-is 'sync = always: the flush is the last call' fdatasync "$(tail -n 1 "$TRACE" | sed 's/^[0-9]* *\([a-z]*\).*/\1/')"
-is 'sync = always: older errors are taken before anything is written' fdatasync \
-	"$(grep -m 1 -oE 'fdatasync|pwritev2' "$TRACE")"
-is 'sync = always, appending: the flush is the last call' fdatasync \
-	"$(traced -e trace=fdatasync,pwritev2 -- d2 wronly,creat pfa 0 1M >/dev/null; tail -n 1 "$TRACE" | sed 's/^[0-9]* *\([a-z]*\).*/\1/')"
+steps() { grep -oE 'fdatasync|pwritev2|MADV_POPULATE_WRITE' "$TRACE" | uniq | paste -sd' '; }
+traced -e trace=fdatasync,pwritev2,madvise -- d rdwr,creat ft 1M pfa 0 1M >/dev/null
+is 'sync = always, below EOF: a flush before, to take older errors, and one at the end' \
+	'fdatasync MADV_POPULATE_WRITE fdatasync' "$(steps)"
+traced -e trace=fdatasync,pwritev2,madvise -- d1 rdwr,creat pfa 0 1M >/dev/null
+is 'sync = always, past EOF: a flush before, and one at the end' 'fdatasync pwritev2 fdatasync' "$(steps)"
+traced -e trace=fdatasync,pwritev2,madvise -- d2 wronly,creat pfa 0 1M >/dev/null
+is 'sync = always, O_WRONLY: a flush before, and one at the end' 'fdatasync pwritev2 fdatasync' "$(steps)"
 is 'sync = always: exact' "$exact" "$(act d3 "${ops[@]}")"
 is 'EINTR from fdatasync: goes on' "$exact" "$(flush EINTR:when=1..2 d "${ops[@]}")"
 is 'EIO from the flush: returned by the call, and by the next fsync, once' 'pfa=EIO fsync=EIO fsync=0' \

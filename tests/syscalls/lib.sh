@@ -60,8 +60,13 @@ calls() { grep -cE "(^| )$1\\(${2:-}" "$TRACE"; }
 # Numbers of the first and last line that matches.
 first() { grep -nE "$1" "$TRACE" | head -n 1 | cut -d: -f1; }
 last() { grep -nE "$1" "$TRACE" | tail -n 1 | cut -d: -f1; }
-# MADV_POPULATE_WRITE calls but the one that asks whether the kernel knows it, on 128 KiB of scratch.
-populates() { grep 'MADV_POPULATE_WRITE' "$TRACE" | sed 1d | grep -c .; }
+populates() { grep -c MADV_POPULATE_WRITE "$TRACE"; }
+# How many bytes each of those calls concerned, one a line.
+populated() { sed -n 's/.*madvise(0x[0-9a-f]*, \([0-9]*\), MADV_POPULATE_WRITE.*/\1/p' "$TRACE"; }
+# Writes to the file, which is descriptor 3: bytes of those that append, one a line; how many others.
+appended() { sed -n 's/.*pwritev2(3,.* RWF_APPEND) = \([0-9]*\)$/\1/p' "$TRACE"; }
+overwrites() { grep -E '(^| )p?write(v2?|64)?\(3,' "$TRACE" | grep -vc RWF_APPEND; }
+sum() { awk '{sum += $1} END {print sum + 0}'; }
 # The same with and without the library, for an operation that changes nothing.
 same() {
 	local name=$1

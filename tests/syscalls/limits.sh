@@ -31,16 +31,16 @@ is 'RLIMIT_AS, below EOF: filled, data kept' "pwrite=5000 ft=0 rlimit=0 pfa=0 si
 	"$(act i rdwr,creat pwrite 70000 5000 65 ft 1M rlimit as 1 pfa 0 1M size blocks pread 0 2M)"
 used=$(LD_PRELOAD=$LIB sh -c 'read -r pages rest </proc/self/statm; echo $((pages * 4096))')
 for more in 131072 262144 524288 1048576 2097152 3145728; do
-	is "RLIMIT_AS, $((more / 1024))K to spare" "rlimit=0 pfa=0 size=3000001 blocks=3002368" \
-		"$(rm -f j; act j rdwr,creat rlimit as $((used + more)) pfa 0 3000001 size blocks)"
+	is "RLIMIT_AS, $((more / 1024))K to spare" "ft=0 rlimit=0 pfa=0 size=3000001 blocks=3002368" \
+		"$(rm -f j; act j rdwr,creat ft 3000001 rlimit as $((used + more)) pfa 0 3000001 size blocks)"
 done
-is 'mlockall' "mlockall=0 pfa=0 size=3000001 blocks=3002368 pread=0x00*3000001" \
-	"$(ulimit -l unlimited 2>/dev/null; act k rdwr,creat mlockall pfa 0 3000001 size blocks pread 0 4M)"
+is 'mlockall' "ft=0 mlockall=0 pfa=0 size=3000001 blocks=3002368 pread=0x00*3000001" \
+	"$(ulimit -l unlimited 2>/dev/null; act k rdwr,creat ft 3000001 mlockall pfa 0 3000001 size blocks pread 0 4M)"
 if [ "$(id -u)" = 0 ] && chmod 777 "$R" "$W" && setpriv --reuid 65534 --clear-groups true 2>/dev/null; then
 	touch l && chmod 666 l
 	# Not privileged, nothing may be locked beyond what is: mmap says EAGAIN.
-	is 'mlockall, not privileged' "mlockall=0 rlimit=0 drop=0 pfa=0 size=3000001 blocks=3002368" \
-		"$(act l rdwr mlockall rlimit memlock 0 drop pfa 0 3000001 size blocks)"
+	is 'mlockall, not privileged' "ft=0 mlockall=0 rlimit=0 drop=0 pfa=0 size=3000001 blocks=3002368" \
+		"$(act l rdwr ft 3000001 mlockall rlimit memlock 0 drop pfa 0 3000001 size blocks)"
 else
 	skip 'mlockall, not privileged' 'cannot become another user'
 fi

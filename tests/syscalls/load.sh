@@ -62,12 +62,14 @@ is 'FASTALLOC_DISABLE=1: no configuration is read' '' "$(FASTALLOC_CONFIG=$W/non
 
 # The log.
 FASTALLOC_LOG=info load "$ACT" e rdwr,creat pfa 0 1M ft 5
-like 'log to stderr' '^fastalloc\[[0-9]+\]: posix_fallocate fd [0-9]+ \[0, 1048576\): populated, [0-9]+ us$' "$(cat "$ERR")"
+like 'log to stderr' '^fastalloc\[[0-9]+\]: posix_fallocate fd [0-9]+ \[0, 1048576\): written, [0-9]+ us$' "$(cat "$ERR")"
+FASTALLOC_LOG=info load "$ACT" e2 rdwr,creat ft 1M pfa 0 1M
+like 'log: below EOF it is populated' '^fastalloc\[[0-9]+\]: posix_fallocate fd [0-9]+ \[0, 1048576\): populated, [0-9]+ us$' "$(cat "$ERR")"
 FASTALLOC_LOG=debug:$W/log load "$ACT" e rdwr pfa 0 1M ft 5 tr 6
 is 'log to a file: nothing on stderr' '' "$(cat "$ERR")"
 is 'log to a file: every call' 'posix_fallocate ftruncate truncate' "$(awk '{print $2}' "$W/log" | paste -sd' ')"
-FASTALLOC_LOG=error:$W/log2 load "$ACT" e rdwr pfa 0 1M pfa 0 0
-is 'log of errors alone: success is none' 0 "$(cat "$W/log2" 2>/dev/null | grep -c populated)"
+FASTALLOC_LOG=error:$W/log2 load "$ACT" e rdwr pfa 0 1M rlimit fsize 1M pfa 0 2M
+like 'log of errors alone: success is none' '^fastalloc[^,]*, 2097152\): refused, errno 27, [0-9]+ us$' "$(cat "$W/log2" 2>/dev/null)"
 ln -s "$W/target" "$W/link"
 FASTALLOC_LOG=debug:$W/link FASTALLOC_STATS=$W/link load "$ACT" e rdwr pfa 0 1M
 is 'log and statistics follow no symbolic link' 'no' "$([ -e "$W/target" ] && echo yes || echo no)"
@@ -77,15 +79,18 @@ FASTALLOC_CONFIG=$W/none load sh -c 'exec "$0" "$1" rdwr,creat,trunc size 2>&-' 
 is 'stderr closed: nor by a message about the configuration' 'size=0' "$(flat <"$OUT")"
 
 # Statistics.
-FASTALLOC_STATS=$W/stats-%p load "$ACT" g rdwr,creat pfa 0 1M rlimit fsize 1M pfa 0 2M ft 5
+FASTALLOC_STATS=$W/stats-%p load "$ACT" g rdwr,creat pfa 0 1M pfa 0 1M ft 1M rlimit fsize 1M pfa 0 2M
 is 'statistics: one file, named for the process' 1 "$(ls "$W"/stats-[0-9]* | wc -l)"
 ok 'statistics: valid JSON' python3 -m json.tool "$(ls "$W"/stats-[0-9]*)"
 json() { python3 -c 'import json,sys; s = json.loads(sys.stdin.readlines()[int(sys.argv[1])])
 for k in sys.argv[2:]: s = s[k]
 print(s)' "$@"; }
 is 'statistics: the program' act "$(json 0 program <"$(ls "$W"/stats-[0-9]*)")"
-is 'statistics: calls' '2 1' "$(json 0 posix_fallocate seen <"$(ls "$W"/stats-[0-9]*)") $(json 0 posix_fallocate populated <"$(ls "$W"/stats-[0-9]*)")"
-is 'statistics: bytes' $MiB "$(json 0 posix_fallocate bytes <"$(ls "$W"/stats-[0-9]*)")"
+is 'statistics: calls, by answer: seen, written past EOF, populated below' '3 1 1' \
+	"$(for key in seen written populated; do json 0 posix_fallocate $key <"$(ls "$W"/stats-[0-9]*)"; done | paste -sd' ')"
+is 'statistics: bytes' $((2 * MiB)) "$(json 0 posix_fallocate bytes <"$(ls "$W"/stats-[0-9]*)")"
+is 'statistics: a call that is passed on counts no bytes' '1 1 0' \
+	"$(for key in seen passed bytes; do json 0 ftruncate $key <"$(ls "$W"/stats-[0-9]*)"; done | paste -sd' ')"
 is 'statistics: what touched nothing was refused' 1 "$(json 0 posix_fallocate refused <"$(ls "$W"/stats-[0-9]*)")"
 is 'statistics: failed calls' 1 "$(json 0 posix_fallocate failed <"$(ls "$W"/stats-[0-9]*)")"
 FASTALLOC_STATS=$W/stats load "$STATE" fork

@@ -75,8 +75,10 @@ done
 config '[default]' 'ftruncate = allocate'
 is 'truncate by path, the file locked: EBUSY rather than the lock lost' 'plock=0 tr=EBUSY size=0 islocked=posix write 0 1' \
 	"$(act l rdwr,creat plock 0 1 tr 1M size islocked)"
-is 'truncate by path, OFD lock: EBUSY' 'lock=0 tr=EBUSY size=0 islocked=ofd write 0 1' \
-	"$(act l2 rdwr,creat lock 0 1 tr 1M size islocked)"
+is 'truncate by path, a lock on another file: EBUSY too, the lock stays' 'memfd=0 plock=0 tr=EBUSY islocked=posix write 0 1' \
+	"$(act l4 rdwr,creat memfd plock 0 1 tr 1M islocked)"
+is 'truncate by path, OFD lock, which no close drops: reserved, the lock stays' \
+	"lock=0 tr=0 size=$MiB blocks=$MiB islocked=ofd write 0 1" "$(act l2 rdwr,creat lock 0 1 tr 1M size blocks islocked)"
 is 'truncate by path, the file locked: shrinks' 'pwrite=9 plock=0 tr=0 size=5 islocked=posix write 0 1' \
 	"$(act l3 rdwr,creat pwrite 0 9 65 plock 0 1 tr 5 size islocked)"
 is 'truncate by path, no such file: as without' "$(plain none rdwr tr 5)" "$(act none rdwr tr 5)"

@@ -36,8 +36,8 @@ static void hole_is(int fd, off64_t start, off64_t end, off64_t hole_start, off6
 	struct extent hole = {-1, -1};
 
 	cr_assert_eq(extent_next_hole(fd, (struct extent){start, end}, &hole), 0);
-	cr_expect(hole.start == hole_start && hole.end == hole_end, "[%ld, %ld): [%ld, %ld), not [%ld, %ld)", (long)start,
-		  (long)end, (long)hole.start, (long)hole.end, (long)hole_start, (long)hole_end);
+	cr_expect(hole.start == hole_start && hole.end == hole_end, "[%ld, %ld): [%ld, %ld), not [%ld, %ld)",
+		  (long)start, (long)end, (long)hole.start, (long)hole.end, (long)hole_start, (long)hole_end);
 }
 
 Test(next_hole, of_a_sparse_file)
@@ -47,14 +47,14 @@ Test(next_hole, of_a_sparse_file)
 
 	if (fd < 0)
 		cr_skip_test("no FIEMAP under /var/tmp");
-	hole_is(fd, 0, 4096, 4096, 4096);		 /* allocated: empty, at the end */
-	hole_is(fd, 0, 128 << 10, 4096, 64 << 10);	 /* between the blocks */
+	hole_is(fd, 0, 4096, 4096, 4096);                      /* allocated: empty, at the end */
+	hole_is(fd, 0, 128 << 10, 4096, 64 << 10);             /* between the blocks */
 	hole_is(fd, 64 << 10, 128 << 10, 68 << 10, 128 << 10); /* up to the end of the range */
-	hole_is(fd, 8192, 16384, 8192, 16384);		 /* wholly inside a hole */
-	hole_is(fd, 5000, 6000, 5000, 6000);		 /* bytes, not blocks */
+	hole_is(fd, 8192, 16384, 8192, 16384);                 /* wholly inside a hole */
+	hole_is(fd, 5000, 6000, 5000, 6000);                   /* bytes, not blocks */
 	hole_is(fd, 100, 5000, 4096, 5000);
 	hole_is(fd, 128 << 10, 256 << 10, 128 << 10, 256 << 10); /* past EOF */
-	hole_is(fd, 4096, 4096, 4096, 4096);		 /* nothing at all */
+	hole_is(fd, 4096, 4096, 4096, 4096);                     /* nothing at all */
 }
 
 Test(next_hole, unwritten_extents_are_allocated)

@@ -180,10 +180,22 @@ Test(parse, too_long_mount_point_is_empty_and_the_rest_is_right)
 Test(parse, malformed_lines)
 {
 	static const char *const lines[] = {
-		"", " ", "-", "36", "36 35", "36 35 98:0", "36 35 98", "x 35 98:0 / / rw - ext4 /dev/root rw",
-		"36 35 98 / / rw - ext4 /dev/root rw", "36 35 98: / / rw - ext4 /dev/root rw",
-		"36 35 :0 / / rw - ext4 /dev/root rw", "36 35 a:b / / rw - ext4 /dev/root rw", "36 35 98:0 / / rw",
-		"36 35 98:0 / / rw shared:1", "36 35 98:0 / / rw -", "36 35 98:0 / / rw - ",
+		"",
+		" ",
+		"-",
+		"36",
+		"36 35",
+		"36 35 98:0",
+		"36 35 98",
+		"x 35 98:0 / / rw - ext4 /dev/root rw",
+		"36 35 98 / / rw - ext4 /dev/root rw",
+		"36 35 98: / / rw - ext4 /dev/root rw",
+		"36 35 :0 / / rw - ext4 /dev/root rw",
+		"36 35 a:b / / rw - ext4 /dev/root rw",
+		"36 35 98:0 / / rw",
+		"36 35 98:0 / / rw shared:1",
+		"36 35 98:0 / / rw -",
+		"36 35 98:0 / / rw - ",
 		" 36 35 98:0 / / rw - ext4 /dev/root rw",
 	};
 

@@ -136,7 +136,8 @@ Test(policy, memfd_gets_default_and_program_rules)
 {
 	int fd = memfd_create("policy", MFD_CLOEXEC);
 
-	configure("[default]\nsync = always\n[fstype tmpfs]\nsync = never\n[program mine]\nftruncate = allocate\n", "mine");
+	configure("[default]\nsync = always\n[fstype tmpfs]\nsync = never\n[program mine]\nftruncate = allocate\n",
+		  "mine");
 	cr_expect_eq(value(fd, KEY_SYNC), SYNC_ALWAYS);
 	cr_expect_eq(value(fd, KEY_FTRUNCATE), FTRUNCATE_ALLOCATE);
 	cr_expect_not(file.traits & TRAIT_KNOWN);
