@@ -49,7 +49,8 @@
 #define QUIET     20
 #define ZEROS     ((size_t)64 << 10)
 #define ZERO_IOVS 64
-#define SCRATCH   ((size_t)128 << 10)
+/* Large enough for a network file system to be read in requests of its own size. */
+#define SCRATCH ((size_t)1 << 20)
 /* Blocks are taken to be at most this large (glibc assumes the same). */
 #define BLOCK_MOST 4096
 
@@ -306,6 +307,8 @@ static int populate_pages(struct filler *f, char *pages, size_t length, off64_t 
 	int error;
 
 	read_ahead(f, pages, length);
+	if (f->answer == ANSWER_REFUSED)
+		f->answer = ANSWER_POPULATED;
 	do
 		error = -sys_madvise(pages, length, MADV_POPULATE_WRITE);
 	while (error == EINTR);
@@ -374,7 +377,6 @@ static int append_zeros(struct filler *f, off64_t end)
 	int patience = PATIENCE, error = 0;
 	ssize_t wrote;
 
-	f->answer = ANSWER_WRITTEN;
 	while (!error && (size = size_of(f->fd)) < end) {
 		if (size < 0)
 			return (int)-size;
@@ -400,6 +402,7 @@ static int append_zeros(struct filler *f, off64_t end)
 		wrote = append_some(f, size, count);
 		if (wrote <= 0)
 			return wrote < 0 ? (int)-wrote : ENOSPC;
+		f->answer = ANSWER_WRITTEN;
 		f->eof = size + wrote;
 		piece = extent_max(extent_min(2 * piece, PIECE_MOST), PIECE_LEAST);
 		error = f->flags & O_DIRECT ? 0 : write_back(f, f->eof);
@@ -536,8 +539,9 @@ static int fill_past(struct filler *f, struct extent past)
 		f->eof = past.start + 1;
 	}
 	error = append_zeros(f, past.end);
-	if (!error && f->disturbed)
-		error = fill_below(f, past);
+	if (error || !f->disturbed)
+		return error;
+	error = fill_below(f, past);
 	/* What others put there cannot be read through an O_WRONLY descriptor. */
 	return error == EBADF ? 0 : error;
 }
@@ -591,7 +595,7 @@ static void start(struct filler *f, int fd, const struct file *file, off64_t fro
 	f->eof = file->size;
 	f->disturbed = 0;
 	f->truncated = 0;
-	f->answer = ANSWER_POPULATED;
+	f->answer = ANSWER_REFUSED;
 	f->window = (f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT) ? WINDOW : 0;
 	f->started = f->waited = round_down(from, f->page);
 }
@@ -645,6 +649,9 @@ int fill(int fd, struct extent want, const struct file *file, enum answer *answe
 	if (!error && f.syncs)
 		error = flush(&f);
 	close_scratch(&f);
-	*answer = f.answer;
+	if (error || f.answer != ANSWER_REFUSED)
+		*answer = f.answer;
+	else
+		*answer = ANSWER_POPULATED; /* nothing was missing */
 	return error;
 }

@@ -63,16 +63,35 @@ static void put_number(struct line *line, uint64_t value)
 	put(line, digits + at);
 }
 
-/* The inside of a JSON string (RFC 8259, section 7). */
+/* Bytes of the UTF-8 character that begins here, or 0 where none does (RFC 3629). */
+static size_t utf8_length(const unsigned char *c)
+{
+	size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < length; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+	    (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+/* The inside of a JSON string (RFC 8259, section 7). What is no UTF-8 becomes '?'. */
 static void put_escaped(struct line *line, const char *string)
 {
 	static const char hex[] = "0123456789abcdef";
 
-	for (; *string; string++) {
-		unsigned char c = (unsigned char)*string;
-		char plain[2] = {(char)c, '\0'}, escaped[7] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15], '\0'};
+	while (*string) {
+		const unsigned char *c = (const unsigned char *)string;
+		char escaped[7] = {'\\', 'u', '0', '0', hex[*c >> 4 & 15], hex[*c & 15], '\0'};
+		size_t length = utf8_length(c);
+		char plain[5] = "?";
 
-		put(line, c < ' ' || c == '"' || c == '\\' || c == 127 ? escaped : plain);
+		if (length > 0)
+			memcpy(plain, string, length);
+		put(line, *c < ' ' || *c == '"' || *c == '\\' || *c == 127 ? escaped : plain);
+		string += length > 0 ? length : 1;
 	}
 }
 

@@ -93,6 +93,8 @@ static int names_process(const char *line, size_t length, int pid)
 {
 	const char *at = line, *end = line + length;
 
+	if (!memmem(line, length, "POSIX", 5)) /* closing drops no flock and no OFD lock */
+		return 0;
 	while (at < end) {
 		int value = 0;
 

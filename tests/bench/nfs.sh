@@ -16,7 +16,7 @@ one() {
 	w=$(nfs_calls WRITE) r=$(nfs_calls READ) c=$(nfs_calls COMMIT)
 	line=$("$@" 2>&1 | grep -o 'seconds=.*')
 	echo "$case $side $line write=$(($(nfs_calls WRITE) - w)) read=$(($(nfs_calls READ) - r)) commit=$(($(nfs_calls COMMIT) - c))"
-	rm -f /mnt/nfs/*
+	rm -f /mnt/nfs/f /mnt/nfs/q
 	sync
 }
 # three CASE SIZE [OPTION...]: glibc, ours, and the limit

@@ -29,7 +29,7 @@ is 'no mapping (ENODEV), EOF in the last page: appends' 'pwrite=5 pfa=0 size=300
 	"$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2,pwrite64 -e inject=mmap:error=ENODEV -- a rdwr,creat pwrite 0 5 65 pfa 0 3000 size blocks pread 0 1M) $(appended | sum)"
 for error in EAGAIN ENOMEM EACCES EPERM; do
 	is "mmap refused once ($error): filled, data kept" "$below" "$(refuse $error 1 1)"
-	is "mmap refused once ($error): populated all the same, nothing written" "1 $((3000001 - 5793)) 0" \
+	is "mmap refused once ($error): populated all the same, nothing written" "1 $((3000001 - 8192)) 0" \
 		"$(grep -c INJECTED "$TRACE") $(populated | sum) $(calls pwritev2)"
 	is "mmap refused always ($error): filled, data kept" "$below" "$(refuse $error 1 99)"
 	is "mmap refused always ($error): nothing populated, a byte in every block of zeros" '0 731' "$(populates) $(calls pwritev2)"
