@@ -13,7 +13,7 @@ done
 is 'they are one set with the names that real.h resolves' "$listed" \
 	"$(sed -n 's/^\tX([a-z]*, \([a-z0-9_]*\),.*/\1/p' "$PROJECT/shim/core/real.h" | sort)"
 allowed='__cxa_finalize __errno_location __gmon_start__ __stack_chk_fail _ITM_deregisterTMCloneTable
-_ITM_registerTMCloneTable dlsym fileno_unlocked getauxval memchr memcmp memcpy memmove memset strcmp strcspn
+_ITM_registerTMCloneTable dlsym fileno_unlocked getauxval memchr memcmp memcpy memmem memmove memset strcmp strcspn
 strlen strncmp strrchr sysconf'
 # A build with sanitizers needs theirs.
 undefined=$(grep -vE '^__(asan|ubsan|tsan)_' <<<"$undefined")
