@@ -41,6 +41,13 @@ serve --capacity 64M --no-statfs
 is 'statfs tells nothing: ENOSPC all the same, data kept' 'pwrite = 100 pfa = ENOSPC pread = 0x41*100' \
 	"$(do_with "$dir/a" rdwr,creat pwrite 0 100 65 pfa 0 100M pread 0 100)"
 
+# The same, with writers inside the range and no statfs to warn: undoing would lose what they wrote.
+serve --capacity 6M --no-statfs
+out=$($with "$BUILD/tests/stress" "$dir/s" 2 posix_fallocate writers 2 size 8M expect-enospc 2>&1 | tail -n 1)
+echo "# $out"
+like 'a full disk and writers in the range: ENOSPC, nothing acknowledged is lost' \
+	' lost=0 lost_appended=0 .*errors=ENOSPC' "$out"
+
 # Faults. An error about space is ours; any other is the program's too.
 serve
 $with $act "$dir/warm" rdwr,creat pfa 0 4K >/dev/null

@@ -56,6 +56,12 @@ for version in 3 4.0 4.1; do
 	rpcs WRITE do_with /mnt/nfs/h rdwr pwrite 33554432 4096 69 fsync pfa 0 64M
 	at_most "$n: fully written: WRITE calls (one is the test's)" 1 $count
 	rm -rf /mnt/nfs/[a-z]
+	for options in 'writers 2' 'writers 1 appenders 1'; do
+		out=$($with $BUILD/tests/stress /mnt/nfs/s 3 posix_fallocate $options size 4M 2>&1 | tail -n 1)
+		echo "# $out"
+		like "$n: $options: nothing is lost" 'acknowledged=[1-9][0-9]* lost=0 lost_appended=0 ' "$out"
+		rm -f /mnt/nfs/s*
+	done
 	nfs_umount
 	nfs_stop
 done

@@ -147,7 +147,8 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null &
 	chmod 755 "$W/libfastalloc.so"
 	chmod 4755 "$W/act"
 	echo "$W/libfastalloc.so" >/etc/ld.so.preload
-	as_nobody() { setpriv --reuid 65534 --clear-groups env "$@" 2>&1 | flat; }
+	install -m 644 "$STOCK" "$W/stock.conf" # the project's folder may be closed to others
+	as_nobody() { FASTALLOC_CONFIG=$W/stock.conf setpriv --reuid 65534 --clear-groups env "$@" 2>&1 | flat; }
 	rm -f "$W/log" "$W/stats"
 	is 'set-user-id: works, and ignores FASTALLOC_CONFIG, _DISABLE' "pfa=0 blocks=$MiB" \
 		"$(as_nobody FASTALLOC_CONFIG="$W/xdg/fastalloc/preload.conf" HOME="$W/home" "$W/act" "$R/suid" rdwr,creat pfa 0 1M blocks)"
