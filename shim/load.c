@@ -91,7 +91,8 @@ static const char *read_whole(int fd, size_t *length, const char **problem)
 	return text;
 }
 
-/* Returns 0 when path was there and in order, ENOENT when not there, EINVAL when told about. */
+/* Returns 0 when path was there and in order, ENOENT when not there, EACCES when
+ * it cannot be read, EINVAL when told about. */
 static int configure_from(const char *path)
 {
 	struct first_error first = {path, 0};
@@ -103,8 +104,10 @@ static int configure_from(const char *path)
 	fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		return ENOENT;
+	if (fd == -EACCES)
+		return EACCES;
 	if (fd < 0) {
-		report_configuration(path, 0, 0, fd == -EACCES ? "permission denied" : "cannot be opened");
+		report_configuration(path, 0, 0, "cannot be opened");
 		return EINVAL;
 	}
 	text = read_whole(fd, &length, &problem);
@@ -138,14 +141,15 @@ static int configure_from_files(char **envp, int trusted)
 
 	if (named && *named) {
 		result = configure_from(named);
-		if (result == ENOENT)
-			report_configuration(named, 0, 0, "no such file");
+		if (result == ENOENT || result == EACCES)
+			report_configuration(named, 0, 0, result == ENOENT ? "no such file" : "permission denied");
 		return result;
 	}
 	if ((xdg && join(path, sizeof(path), xdg, "/fastalloc/preload.conf")) ||
 	    ((!xdg || !*xdg) && home && join(path, sizeof(path), home, "/.config/fastalloc/preload.conf"))) {
 		result = configure_from(path);
-		if (result != ENOENT)
+		/* Not ours to read: HOME is often inherited from another user. */
+		if (result != ENOENT && result != EACCES)
 			return result;
 	}
 	return configure_from(SYSCONFDIR "/fastalloc/preload.conf");

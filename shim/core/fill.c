@@ -12,7 +12,8 @@
  * sync      Several file systems accept dirty pages they have no room for.
  *
  * Where there can be no mapping, glibc's way is left below EOF: a byte in every
- * block of zeros. */
+ * block that is, looked at just before, a hole or zeros. That byte, and one where a
+ * range begins past EOF, are the only ones that could hit another writer's. */
 #include "fill.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* fill.h: reserving space where fallocate(2) is not supported.
  *
  * Look, populate, append, sync: no byte that a buffered writer on this machine
- * put into the range is ever written over. See the comment in fill.c. */
+ * put into the range is written over, but for the single bytes that fill.c names. */
 #ifndef FASTALLOC_FILL_H
 #define FASTALLOC_FILL_H
 
@@ -25,7 +25,7 @@
  *   others  what writing or flushing answered
  * The size ends at max(size, want.end), unless others extend the file meanwhile:
  * then it may end beyond.
- * After an error past the look, the size stays as claimed, since shrinking
+ * After an error past the look, the size stays as reached, since shrinking
  * could cut off what others wrote. Signals: continues. Async-signal-safe. */
 int fill(int fd, struct extent want, const struct file *file, enum answer *answer);
 

@@ -23,7 +23,6 @@ compare() { # TITLE COMMAND...
 	row "$title" "$(seconds $plain_ns)" "$(seconds $ns)" "$(ratio $plain_ns $ns)" "WRITE calls: $plain_calls -> $calls"
 	rm -f /mnt/nfs/disk
 }
-pieces() { for f; do extents "$f"; done | sort -n | tail -n 1; }
 
 row '' without with '' ''
 nfs_serve ext4 async
@@ -49,17 +48,13 @@ ours=$(($(date +%s%N) - start))
 rm /mnt/fat/a
 row 'FAT: truncate -s 64M, alone' "$(seconds $plain)" "$(seconds $ours)" "$(ratio $plain $ours)" '(nothing to gain alone)'
 
-# While another program appends without a pause, a file that grows by ftruncate is cut in pieces.
-appended() { # PREFIX RUN...
-	local prefix=$1 appender
-	shift
-	(while :; do head -c 4096 /dev/zero; done >/mnt/fat/append) &
-	appender=$!
-	for file in 1 2 3 4; do "$@" truncate -s 16M "/mnt/fat/$prefix$file"; done
-	kill $appender
-	wait $appender 2>/dev/null || true
-	rm -f /mnt/fat/append
-}
-appended plain env
-appended ours $with
-row 'FAT: truncate -s 16M beside an appender' "$(pieces /mnt/fat/plain*)" "$(pieces /mnt/fat/ours*)" '' 'pieces, in the worst file'
+# More than there is room for: the kernel takes every cluster before it says no.
+fat_mount 512 rw 64M
+start=$(date +%s%N)
+truncate -s 200M /mnt/fat/a 2>/dev/null || true
+plain=$(($(date +%s%N) - start))
+rm -f /mnt/fat/a
+start=$(date +%s%N)
+$with truncate -s 200M /mnt/fat/a 2>/dev/null || true
+ours=$(($(date +%s%N) - start))
+row 'FAT: truncate past what is free, ENOSPC' "$(seconds $plain)" "$(seconds $ours)" "$(ratio $plain $ours)" ''

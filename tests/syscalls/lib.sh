@@ -31,6 +31,7 @@ R=$W/ram
 mount -t tmpfs -o size=64m,mode=755 tmpfs "$W" && mkdir "$R" && mount -t ramfs ramfs "$R" || exit 1
 LIB=$BUILD/libfastalloc.so ACT=$BUILD/tests/act
 STOCK=$PROJECT/preload.conf
+PATH=$PATH:/usr/sbin:/sbin
 export HOME=$W/nobody FASTALLOC_CONFIG=$STOCK
 TRACE=$W/trace
 MiB=1048576
