@@ -156,8 +156,9 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null &
 		"$W/act" "$R/suid2" rdwr,creat pfa 0 1M >"$OUT"
 	ok 'set-user-id: FASTALLOC_LOG and _STATS are ignored' [ ! -e "$W/log" -a ! -e "$W/stats" ]
 	install -d -m 700 "$W/closed/.config/fastalloc"
+	install -m 755 "$ACT" "$W/plain"
 	is 'a HOME that cannot be read is passed over' "pfa=0 blocks=$MiB" \
-		"$(FASTALLOC_CONFIG= HOME=$W/closed setpriv --reuid 65534 --clear-groups "$W/act" "$R/closed" rdwr,creat pfa 0 1M blocks 2>&1 | flat)"
+		"$(FASTALLOC_CONFIG= HOME=$W/closed setpriv --reuid 65534 --clear-groups "$W/plain" "$R/closed" rdwr,creat pfa 0 1M blocks 2>&1 | flat)"
 	is 'the same program, not set-user-id, minds them' 'pfa=EOPNOTSUPP' \
 		"$(chmod 755 "$W/act"; as_nobody HOME="$W/home" FASTALLOC_CONFIG='' "$W/act" "$R/suid3" rdwr,creat pfa 0 1M)"
 	rm /etc/ld.so.preload
