@@ -103,8 +103,15 @@ static off64_t unit_end(off64_t offset, off64_t unit)
 	return offset > INT64_MAX - unit ? INT64_MAX : offset + unit;
 }
 
-/* fdatasync, whose answer the kernel gives only once: what may be about the
- * program's data is owed to it. */
+/* The kernel tells a write error only once: what may be about the program's data,
+ * rather than the space we asked for, is owed to it. Returns error. */
+static int owe(const struct filler *f, int error)
+{
+	if (error && !(f->syncs && is_about_space(error)))
+		owed_note(f->fd, error);
+	return error;
+}
+
 static int flush(struct filler *f)
 {
 	int error;
@@ -114,9 +121,7 @@ static int flush(struct filler *f)
 	while (error == EINTR);
 	if (error == EINVAL || error == EROFS) /* the file cannot be flushed (fdatasync(2)) */
 		return 0;
-	if (error && !(f->syncs && is_about_space(error)))
-		owed_note(f->fd, error);
-	return error;
+	return owe(f, error);
 }
 
 /* Bound what is dirty, as all up to `end` now is: start write-back of a full batch
@@ -137,9 +142,7 @@ static int write_back(struct filler *f, off64_t end)
 	f->waited = behind;
 	if (error == EINTR || error == EINVAL || error == ENOSYS || error == EPERM)
 		return 0;
-	if (error && !is_about_space(error))
-		owed_note(f->fd, error);
-	return error;
+	return owe(f, error);
 }
 
 /* Write count zeros at offset, or at EOF with RWF_APPEND in rwf. Returns bytes, or -errno. */
@@ -392,9 +395,10 @@ static int append_zeros(struct filler *f, off64_t end)
 		if (size != f->eof) {
 			piece = 1;
 			error = wait_for_others(f, end, &patience);
-			if (error || patience > 0)
+			size = size_of(f->fd);
+			if (error || patience > 0 || size < f->eof || size >= end)
 				continue;
-			f->eof = size;
+			f->eof = size; /* they go on: what they add now counts as theirs */
 		}
 		count = end - size;
 		if (count > PIECE_LEAST)
@@ -609,6 +613,7 @@ int fill_claim(int fd, off64_t end)
 	start(&f, fd, &unused, 0);
 	if ((uint64_t)end > f.limit)
 		return EFBIG;
+	f.eof = size_of(fd);
 	return f.flags & O_APPEND ? append_zeros(&f, end) : claim(&f, end);
 }
 

@@ -194,7 +194,7 @@ static void resolve(int fd, const char *path, const struct mount *mount, struct 
 int policy_of(int fd, const char *path, struct file *file)
 {
 	/* No times: asking for them writes an NFS file's dirty pages out first (nfs_getattr). */
-	const unsigned mask = STATX_TYPE | STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
+	const unsigned mask = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
 	int flags = path ? 0 : AT_EMPTY_PATH, error;
 	struct mount mount;
 	struct statx stx;
@@ -202,9 +202,6 @@ int policy_of(int fd, const char *path, struct file *file)
 	error = -sys_statx(fd, path ? path : "", flags, mask, &stx);
 	if (error)
 		return error;
-	file->major = stx.stx_dev_major;
-	file->minor = stx.stx_dev_minor;
-	file->inode = stx.stx_ino;
 	file->mode = stx.stx_mode;
 	file->size = (off64_t)stx.stx_size;
 	file->allocated = (off64_t)stx.stx_blocks * 512;

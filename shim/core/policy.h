@@ -18,8 +18,6 @@ enum trait {
 
 /* What one call needs to know of its file. */
 struct file {
-	unsigned major, minor; /* of the device */
-	uint64_t inode;
 	mode_t mode;
 	off64_t size;      /* st_size */
 	off64_t allocated; /* st_blocks, in bytes */
