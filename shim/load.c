@@ -8,9 +8,12 @@
 #include "active.h"
 #include "config.h"
 #include "policy.h"
+#include "process.h"
 #include "real.h"
 #include "report.h"
+#include "streams.h"
 #include "sys.h"
+#include "window.h"
 
 #include "stock_conf.h" /* preload.conf itself, made by the build: const char stock_conf[] */
 
@@ -160,6 +163,12 @@ static void configure(char **envp, int trusted)
 	if (configure_from_files(envp, trusted))
 		config_parse(&config, stock_conf, sizeof(stock_conf) - 1, NULL, NULL);
 	policy_init(&config, program());
+	window_init();
+	if (!window_possible())
+		return;
+	process_watch_forks();
+	if (policy_may_differ(KEY_STDIO, STDIO_OFF))
+		streams_install();
 }
 
 /* glibc hands constructors main's arguments (elf/dl-init.c), musl does not. environ
@@ -195,6 +204,8 @@ __attribute__((destructor)) static void unload(void)
 {
 	int saved = errno;
 
+	/* What stdio flushes after us is written without windows. */
+	window_off();
 	if (library_is_active())
 		report_statistics();
 	errno = saved;

@@ -16,6 +16,11 @@ static const struct {
 	[KEY_FTRUNCATE_MAX] = {"ftruncate_max", {NULL}, SIZE_UNLIMITED},
 	[KEY_ZERO_FILL_MAX] = {"zero_fill_max", {NULL}, SIZE_UNLIMITED},
 	[KEY_SYNC] = {"sync", {"auto", "always", "never"}, SYNC_AUTO},
+	[KEY_WRITE] = {"write", {"native", "preallocate"}, WRITE_NATIVE},
+	[KEY_WINDOW] = {"window", {NULL}, 64 << 10},
+	[KEY_WINDOW_MAX] = {"window_max", {NULL}, 16 << 20},
+	[KEY_WINDOW_AFTER] = {"window_after", {NULL}, 64 << 10},
+	[KEY_STDIO] = {"stdio", {"auto", "off"}, STDIO_AUTO},
 };
 
 static const char *const section_words[SECTION_COUNT + 1] = {

@@ -16,6 +16,11 @@ enum key {
 	KEY_FTRUNCATE_MAX,
 	KEY_ZERO_FILL_MAX,
 	KEY_SYNC,
+	KEY_WRITE,
+	KEY_WINDOW,
+	KEY_WINDOW_MAX,
+	KEY_WINDOW_AFTER,
+	KEY_STDIO,
 	KEY_COUNT
 };
 
@@ -24,6 +29,8 @@ enum { POSIX_FALLOCATE_AUTO, POSIX_FALLOCATE_NATIVE, POSIX_FALLOCATE_SPARSE, POS
 enum { FALLOCATE_NATIVE, FALLOCATE_AUTO };
 enum { FTRUNCATE_NATIVE, FTRUNCATE_PREALLOCATE, FTRUNCATE_ALLOCATE };
 enum { SYNC_AUTO, SYNC_ALWAYS, SYNC_NEVER };
+enum { WRITE_NATIVE, WRITE_PREALLOCATE };
+enum { STDIO_AUTO, STDIO_OFF };
 
 /* What "unlimited" means to a size: larger than any off64_t. */
 #define SIZE_UNLIMITED UINT64_MAX
@@ -62,7 +69,7 @@ struct config {
 /* Line and column count from 1; the column is that of the offending word, in bytes. */
 struct config_error {
 	unsigned line, column;
-	char message[192];
+	char message[256];
 };
 
 /* What a file is, as far as rules can tell. A NULL member matches no rule. */

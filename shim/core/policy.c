@@ -25,8 +25,8 @@ static const struct {
 	{"tmpfs", TRAIT_FAULT_ALLOCATES | TRAIT_MEMORY},
 	{"hugetlbfs", TRAIT_FAULT_ALLOCATES | TRAIT_MEMORY},
 	{"nfs4.2", TRAIT_LEAKS},
-	{"vfat", TRAIT_LEAKS | TRAIT_DENSE},
-	{"msdos", TRAIT_LEAKS | TRAIT_DENSE},
+	{"vfat", TRAIT_LEAKS | TRAIT_DENSE | TRAIT_CHAIN},
+	{"msdos", TRAIT_LEAKS | TRAIT_DENSE | TRAIT_CHAIN},
 	{"exfat", TRAIT_DENSE},
 };
 
@@ -65,6 +65,19 @@ int policy_may_differ(enum key key, uint64_t value)
 		if ((rules->rule[i].set & 1U << key) && rules->rule[i].value[key] != value)
 			return 1;
 	return 0;
+}
+
+uint64_t policy_least(enum key key)
+{
+	struct policy policy;
+	uint64_t least;
+
+	config_defaults(&policy);
+	least = policy.value[key];
+	for (unsigned i = 0; rules && i < rules->count; i++)
+		if (rules->rule[i].set & 1U << key && rules->rule[i].value[key] < least)
+			least = rules->rule[i].value[key];
+	return least;
 }
 
 static int64_t seconds_now(void)
@@ -191,10 +204,16 @@ static void resolve(int fd, const char *path, const struct mount *mount, struct 
 		config_defaults(&file->policy);
 }
 
+/* Not worth reading mountinfo for a terminal, a pipe or /dev/null. */
+static int can_allocate(const struct statx *stx)
+{
+	return !S_ISCHR(stx->stx_mode) && !S_ISFIFO(stx->stx_mode) && !S_ISSOCK(stx->stx_mode);
+}
+
 int policy_of(int fd, const char *path, struct file *file)
 {
 	/* No times: asking for them writes an NFS file's dirty pages out first (nfs_getattr). */
-	const unsigned mask = STATX_TYPE | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
+	const unsigned mask = STATX_TYPE | STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
 	int flags = path ? 0 : AT_EMPTY_PATH, error;
 	struct mount mount;
 	struct statx stx;
@@ -206,10 +225,13 @@ int policy_of(int fd, const char *path, struct file *file)
 	file->size = (off64_t)stx.stx_size;
 	file->allocated = (off64_t)stx.stx_blocks * 512;
 	file->block_size = stx.stx_blksize;
+	file->major = stx.stx_dev_major;
+	file->minor = stx.stx_dev_minor;
+	file->inode = stx.stx_ino;
 	file->traits = 0;
 	file->fstype[0] = '\0';
 	mount.fstype[0] = '\0';
-	if (!find_mount(fd, path ? path : "", flags, &stx, &mount)) {
+	if (can_allocate(&stx) && !find_mount(fd, path ? path : "", flags, &stx, &mount)) {
 		file->traits = TRAIT_KNOWN;
 		if (mount.synchronous)
 			file->traits |= TRAIT_SYNCHRONOUS;

@@ -14,16 +14,19 @@ enum trait {
 	TRAIT_LEAKS = 1 << 3,           /* a fallocate that fails keeps part of what it allocated */
 	TRAIT_DENSE = 1 << 4,           /* no holes: growing allocates everything */
 	TRAIT_MEMORY = 1 << 5,          /* allocating takes memory, not disk */
+	TRAIT_CHAIN = 1 << 6,           /* after a crash, clusters past EOF make an append an error */
 };
 
 /* What one call needs to know of its file. */
 struct file {
 	mode_t mode;
-	off64_t size;      /* st_size */
-	off64_t allocated; /* st_blocks, in bytes */
-	size_t block_size; /* st_blksize */
-	unsigned traits;   /* enum trait */
-	char fstype[40];   /* as in struct mount; "" where unknown */
+	off64_t size;          /* st_size */
+	off64_t allocated;     /* st_blocks, in bytes */
+	size_t block_size;     /* st_blksize */
+	uint32_t major, minor; /* st_dev */
+	uint64_t inode;        /* st_ino */
+	unsigned traits;       /* enum trait */
+	char fstype[40];       /* as in struct mount; "" where unknown */
 	struct policy policy;
 };
 
@@ -32,6 +35,9 @@ void policy_init(const struct config *config, const char *program);
 
 /* Could any file have another value than this for key? Says no without a system call. */
 int policy_may_differ(enum key key, uint64_t value);
+
+/* The smallest value that any file can have for key, a size. */
+uint64_t policy_least(enum key key);
 
 /* Look up fd, or path if fd is AT_FDCWD. Returns 0, or the errno of statx (EBADF, ENOENT...).
  * A mount that cannot be found is no error: the [default] and [program] rules apply.

@@ -1,8 +1,10 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 
+#include "have.h" /* made by the build: HAVE_name, 1 or 0, for every function above */
 #include "sys.h"
 
 /* The bare calls: what a hook does before our constructor has run, or where
@@ -16,6 +18,17 @@ static long with_errno(long result)
 	return -1;
 }
 
+#define BARE(type, name, parameters, call)           \
+	static type bare_##name parameters           \
+	{                                            \
+		return (type)with_errno((long)call); \
+	}
+
+/* The kernel takes the offset of pwritev in two halves and, on 64-bit, ignores the upper (fs/read_write.c). */
+#define PWRITEV(fd, iov, count, offset)    SYS5(SYS_pwritev, fd, iov, count, offset, 0)
+#define OPEN(directory, path, flags, mode) SYS4(SYS_openat, directory, path, flags, mode)
+#define CREATE                             (O_CREAT | O_WRONLY | O_TRUNC)
+
 static int bare_posix_fallocate64(int fd, off64_t offset, off64_t length)
 {
 	return -sys_fallocate(fd, 0, offset, length);
@@ -26,59 +39,103 @@ static int bare_posix_fallocate(int fd, off_t offset, off_t length)
 	return bare_posix_fallocate64(fd, offset, length);
 }
 
-static int bare_fallocate64(int fd, int mode, off64_t offset, off64_t length)
+BARE(int, fallocate, (int fd, int mode, off_t offset, off_t length), sys_fallocate(fd, mode, offset, length))
+BARE(int, fallocate64, (int fd, int mode, off64_t offset, off64_t length), sys_fallocate(fd, mode, offset, length))
+BARE(int, ftruncate, (int fd, off_t length), sys_ftruncate(fd, length))
+BARE(int, ftruncate64, (int fd, off64_t length), sys_ftruncate(fd, length))
+BARE(int, truncate, (const char *path, off_t length), SYS2(SYS_truncate, path, length))
+BARE(int, truncate64, (const char *path, off64_t length), SYS2(SYS_truncate, path, length))
+BARE(int, fsync, (int fd), SYS1(SYS_fsync, fd))
+BARE(int, fdatasync, (int fd), sys_fdatasync(fd))
+BARE(ssize_t, write, (int fd, const void *buffer, size_t count), sys_write(fd, buffer, count))
+BARE(ssize_t, __write, (int fd, const void *buffer, size_t count), sys_write(fd, buffer, count))
+BARE(ssize_t, pwrite, (int fd, const void *buffer, size_t count, off_t offset), sys_pwrite(fd, buffer, count, offset))
+BARE(ssize_t, pwrite64, (int fd, const void *buffer, size_t count, off64_t offset),
+     sys_pwrite(fd, buffer, count, offset))
+BARE(ssize_t, __pwrite64, (int fd, const void *buffer, size_t count, off64_t offset),
+     sys_pwrite(fd, buffer, count, offset))
+BARE(ssize_t, writev, (int fd, const struct iovec *iov, int count), SYS3(SYS_writev, fd, iov, count))
+BARE(ssize_t, pwritev, (int fd, const struct iovec *iov, int count, off_t offset), PWRITEV(fd, iov, count, offset))
+BARE(ssize_t, pwritev64, (int fd, const struct iovec *iov, int count, off64_t offset), PWRITEV(fd, iov, count, offset))
+BARE(ssize_t, pwritev2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
+     sys_pwritev2(fd, iov, count, offset, flags))
+BARE(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags),
+     sys_pwritev2(fd, iov, count, offset, flags))
+BARE(ssize_t, copy_file_range,
+     (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags),
+     SYS6(SYS_copy_file_range, in, in_offset, out, out_offset, length, flags))
+BARE(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count), SYS4(SYS_sendfile, out, in, offset, count))
+BARE(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count), SYS4(SYS_sendfile, out, in, offset, count))
+BARE(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags),
+     SYS6(SYS_splice, in, in_offset, out, out_offset, length, flags))
+BARE(int, creat, (const char *path, mode_t mode), OPEN(AT_FDCWD, path, CREATE, mode))
+BARE(int, creat64, (const char *path, mode_t mode), OPEN(AT_FDCWD, path, CREATE, mode))
+BARE(int, __open_2, (const char *path, int flags), OPEN(AT_FDCWD, path, flags, 0))
+BARE(int, __open64_2, (const char *path, int flags), OPEN(AT_FDCWD, path, flags, 0))
+BARE(int, __openat_2, (int directory, const char *path, int flags), OPEN(directory, path, flags, 0))
+BARE(int, __openat64_2, (int directory, const char *path, int flags), OPEN(directory, path, flags, 0))
+BARE(int, open_by_handle_at, (int mount, struct file_handle *handle, int flags),
+     SYS3(SYS_open_by_handle_at, mount, handle, flags))
+BARE(int, close, (int fd), SYS1(SYS_close, fd))
+BARE(int, close_range, (unsigned first, unsigned last, int flags), SYS3(SYS_close_range, first, last, flags))
+BARE(int, dup, (int fd), SYS1(SYS_dup, fd))
+BARE(int, dup2, (int fd, int to), fd == to ? SYS2(SYS_fcntl, fd, F_GETFD) < 0 ? -EBADF : fd : SYS3(SYS_dup3, fd, to, 0))
+BARE(int, __dup2, (int fd, int to), bare_dup2(fd, to))
+BARE(int, dup3, (int fd, int to, int flags), SYS3(SYS_dup3, fd, to, flags))
+BARE(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), SYS3(SYS_sendmsg, fd, message, flags))
+BARE(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),
+     SYS4(SYS_sendmmsg, fd, messages, count, flags))
+/* A child that shares our memory would come back through this frame: a copy does for it, too. */
+BARE(pid_t, vfork, (void), SYS5(SYS_clone, SIGCHLD, 0, 0, 0, 0))
+BARE(pid_t, _Fork, (void), SYS5(SYS_clone, SIGCHLD, 0, 0, 0, 0))
+
+static void bare_closefrom(int first)
 {
-	return (int)with_errno(sys_fallocate(fd, mode, offset, length));
+	SYS3(SYS_close_range, first < 0 ? 0 : first, UINT32_MAX, 0);
 }
 
-static int bare_fallocate(int fd, int mode, off_t offset, off_t length)
-{
-	return bare_fallocate64(fd, mode, offset, length);
-}
+#define BARE_OPEN(name)                                              \
+	static int bare_##name(const char *path, int flags, ...)     \
+	{                                                            \
+		va_list arguments;                                   \
+		int mode;                                            \
+                                                                     \
+		va_start(arguments, flags);                          \
+		mode = va_arg(arguments, int);                       \
+		va_end(arguments);                                   \
+		return (int)with_errno(sys_open(path, flags, mode)); \
+	}
+BARE_OPEN(open)
+BARE_OPEN(open64)
 
-static int bare_ftruncate64(int fd, off64_t length)
-{
-	return (int)with_errno(sys_ftruncate(fd, length));
-}
+#define BARE_OPENAT(name)                                                               \
+	static int bare_##name(int directory, const char *path, int flags, ...)         \
+	{                                                                               \
+		va_list arguments;                                                      \
+		int mode;                                                               \
+                                                                                        \
+		va_start(arguments, flags);                                             \
+		mode = va_arg(arguments, int);                                          \
+		va_end(arguments);                                                      \
+		return (int)with_errno(SYS4(SYS_openat, directory, path, flags, mode)); \
+	}
+BARE_OPENAT(openat)
+BARE_OPENAT(openat64)
 
-static int bare_ftruncate(int fd, off_t length)
-{
-	return bare_ftruncate64(fd, length);
-}
-
-static int bare_truncate64(const char *path, off64_t length)
-{
-	return (int)with_errno(SYS2(SYS_truncate, path, length));
-}
-
-static int bare_truncate(const char *path, off_t length)
-{
-	return bare_truncate64(path, length);
-}
-
-static int bare_fsync(int fd)
-{
-	return (int)with_errno(SYS1(SYS_fsync, fd));
-}
-
-static int bare_fdatasync(int fd)
-{
-	return (int)with_errno(sys_fdatasync(fd));
-}
-
-static int bare_close(int fd)
-{
-	return (int)with_errno(sys_close(fd));
-}
-
-/* A stream cannot be closed by a system call. Constructors that run before
- * ours do call fclose, so look it up there and then. */
-static int bare_fclose(FILE *stream)
-{
-	int (*next)(FILE *) = (int (*)(FILE *))dlsym(RTLD_NEXT, "fclose");
-
-	return next ? next(stream) : EOF;
-}
+#define BARE_FCNTL(name)                                                  \
+	static int bare_##name(int fd, int command, ...)                  \
+	{                                                                 \
+		va_list arguments;                                        \
+		void *argument;                                           \
+                                                                          \
+		va_start(arguments, command);                             \
+		argument = va_arg(arguments, void *);                     \
+		va_end(arguments);                                        \
+		return (int)with_errno(sys_fcntl(fd, command, argument)); \
+	}
+BARE_FCNTL(fcntl)
+BARE_FCNTL(fcntl64)
+BARE_FCNTL(__fcntl)
 
 static int bare_prctl(int option, ...)
 {
@@ -110,14 +167,71 @@ static long bare_syscall(long number, ...)
 	return with_errno(sys_call(number, a, b, c, d, e, f));
 }
 
-#define REAL_BARE(type, name, parameters) .name = bare_##name,
-struct real real = {REAL_FUNCTIONS(REAL_BARE)};
-#undef REAL_BARE
-
 static void *next_definition(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
 }
+
+/* What no system call replaces, and no signal handler may call: looked up when first called. */
+#define LAZY(type, name, parameters, arguments, failed)                                                   \
+	static type bare_##name parameters                                                                \
+	{                                                                                                 \
+		type(*next) parameters = HAVE_##name ? (type(*) parameters)next_definition(#name) : NULL; \
+                                                                                                          \
+		if (!next) {                                                                              \
+			errno = ENOSYS;                                                                   \
+			return failed;                                                                    \
+		}                                                                                         \
+		real.name = next;                                                                         \
+		return next arguments;                                                                    \
+	}
+LAZY(int, fclose, (FILE * stream), (stream), EOF)
+LAZY(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
+LAZY(FILE *, fopen64, (const char *path, const char *mode), (path, mode), NULL)
+LAZY(FILE *, freopen, (const char *path, const char *mode, FILE *stream), (path, mode, stream), NULL)
+LAZY(FILE *, freopen64, (const char *path, const char *mode, FILE *stream), (path, mode, stream), NULL)
+LAZY(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL)
+LAZY(int, vdprintf, (int fd, const char *format, va_list arguments), (fd, format, arguments), -1)
+LAZY(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments), (fd, flag, format, arguments), -1)
+LAZY(int, aio_write, (struct aiocb * request), (request), -1)
+LAZY(int, aio_write64, (struct aiocb64 * request), (request), -1)
+LAZY(int, lio_listio, (int mode, struct aiocb *const *list, int count, struct sigevent *event),
+     (mode, list, count, event), -1)
+LAZY(int, lio_listio64, (int mode, struct aiocb64 *const *list, int count, struct sigevent *event),
+     (mode, list, count, event), -1)
+LAZY(int, system, (const char *command), (command), -1)
+LAZY(FILE *, popen, (const char *command, const char *mode), (command, mode), NULL)
+#define SPAWN_PARAMETERS                                                           \
+	(pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, \
+	 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+LAZY(int, posix_spawn, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
+LAZY(int, posix_spawnp, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
+
+/* Nobody can know what clone's further arguments are; three words are all it takes. */
+static int bare_clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+	int (*next)(int (*)(void *), void *, int, void *, ...) = NULL;
+	void *a, *b, *c;
+	va_list arguments;
+
+	if (HAVE_clone)
+		next = (int (*)(int (*)(void *), void *, int, void *, ...))next_definition("clone");
+	if (!next) {
+		errno = ENOSYS;
+		return -1;
+	}
+	va_start(arguments, argument);
+	a = va_arg(arguments, void *);
+	b = va_arg(arguments, void *);
+	c = va_arg(arguments, void *);
+	va_end(arguments);
+	real.clone = next;
+	return next(function, stack, flags, argument, a, b, c);
+}
+
+#define REAL_BARE(type, name, parameters) .name = bare_##name,
+struct real real = {REAL_FUNCTIONS(REAL_BARE)};
+#undef REAL_BARE
 
 void real_resolve(void)
 {
@@ -128,6 +242,6 @@ void real_resolve(void)
 #define REAL_RESOLVE(type, name, parameters)                \
 	if (HAVE_##name && (next = next_definition(#name))) \
 		real.name = (type(*) parameters)next;
-	REAL_FUNCTIONS(REAL_RESOLVE)
+	REAL_AT_LOAD(REAL_RESOLVE)
 #undef REAL_RESOLVE
 }

@@ -11,9 +11,10 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
-static const char *const call_names[CALL_COUNT] = {"posix_fallocate", "fallocate", "ftruncate", "truncate"};
-static const char *const answer_names[ANSWER_COUNT] = {"passed",  "fallocate", "populated",
-						       "written", "sparse",    "refused"};
+static const char *const call_names[CALL_COUNT] = {"posix_fallocate", "fallocate", "ftruncate", "truncate",
+						   "window",          "trim",      "heal"};
+static const char *const answer_names[ANSWER_COUNT] = {"passed", "fallocate", "populated", "written",
+						       "sparse", "refused",   "truncated"};
 static const char *const level_names[] = {"off", "error", "info", "debug"};
 
 struct counters {
@@ -38,7 +39,7 @@ static struct {
 /* A message being put together; what does not fit is cut. */
 struct line {
 	size_t used;
-	char text[1024];
+	char text[2048];
 };
 
 static void put(struct line *line, const char *string)

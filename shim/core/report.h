@@ -6,8 +6,18 @@
 
 #include "extent.h"
 
-/* The intercepted calls; 64-bit names count with the plain ones. */
-enum call { CALL_POSIX_FALLOCATE, CALL_FALLOCATE, CALL_FTRUNCATE, CALL_TRUNCATE, CALL_COUNT };
+/* The intercepted calls; 64-bit names count with the plain ones. And what we do around
+ * writes: windows, what is trimmed of them, files that are healed (window.h). */
+enum call {
+	CALL_POSIX_FALLOCATE,
+	CALL_FALLOCATE,
+	CALL_FTRUNCATE,
+	CALL_TRUNCATE,
+	CALL_WINDOW,
+	CALL_TRIM,
+	CALL_HEAL,
+	CALL_COUNT
+};
 
 /* How a call was answered. */
 enum answer {
@@ -17,6 +27,7 @@ enum answer {
 	ANSWER_WRITTEN,   /* by writing zeros (fill.h) */
 	ANSWER_SPARSE,    /* by setting the size */
 	ANSWER_REFUSED,   /* with an errno, nothing touched */
+	ANSWER_TRUNCATED, /* by setting the size that the file has */
 	ANSWER_COUNT
 };
 

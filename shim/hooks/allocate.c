@@ -2,6 +2,9 @@
  * is to call the real function, so that cancellation and unwinding are libc's. */
 #include "hook.h"
 #include "reserve.h"
+#include "window.h"
+
+#include <linux/falloc.h>
 
 static struct extent range_of(off64_t offset, off64_t length)
 {
@@ -34,6 +37,13 @@ HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 	return error == RESERVE_PASS ? real.posix_fallocate64(fd, offset, length) : error;
 }
 
+/* What the program preallocates past EOF is not ours to trim. */
+static void keep_preallocation(int fd, int mode)
+{
+	if (mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE))
+		window_end_untrimmed(fd);
+}
+
 static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
 {
 	uint64_t started = report_clock();
@@ -48,6 +58,7 @@ HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 {
 	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 
+	keep_preallocation(fd, mode);
 	if (error == RESERVE_PASS)
 		return real.fallocate(fd, mode, offset, length);
 	return error ? hook_fail(error) : 0;
@@ -57,6 +68,7 @@ HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 {
 	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 
+	keep_preallocation(fd, mode);
 	if (error == RESERVE_PASS)
 		return real.fallocate64(fd, mode, offset, length);
 	return error ? hook_fail(error) : 0;

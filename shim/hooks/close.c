@@ -1,18 +1,37 @@
-/* close and fclose: report a write error that our own flush met first (owed.h). */
+/* close and its kin: give back what lies past EOF (window.h), and report a write
+ * error that our own flush met first (owed.h). */
 #include "hook.h"
 #include "owed.h"
+#include "window.h"
+
+#include <linux/close_range.h>
+#include <stdint.h>
 
 HOOK int close(int fd)
 {
 	int owed = library_is_active() ? owed_take(fd) : 0;
 
+	window_closing(fd);
 	if (!owed)
 		return real.close(fd);
 	real.close(fd);
 	return hook_fail(owed);
 }
 
-/* glibc closes the descriptor by an internal name that no other hook sees. */
+HOOK int close_range(unsigned first, unsigned last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		window_closing_range(first, last);
+	return real.close_range(first, last, flags);
+}
+
+HOOK void closefrom(int first)
+{
+	window_closing_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX);
+	real.closefrom(first);
+}
+
+/* glibc closes the descriptor by an internal name: streams.c sees that. */
 HOOK int fclose(FILE *stream)
 {
 	int owed = library_is_active() && owed_any() ? owed_take(fileno_unlocked(stream)) : 0;

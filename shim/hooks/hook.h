@@ -13,6 +13,11 @@
 
 #define HOOK __attribute__((visibility("default")))
 
+/* Not every name that libc exports is in its headers. */
+#define HOOK_DECLARE(type, name, parameters) HOOK type name parameters;
+REAL_FUNCTIONS(HOOK_DECLARE)
+#undef HOOK_DECLARE
+
 /* For functions that return -1 and set errno. */
 static inline int hook_fail(int error)
 {

@@ -1,5 +1,7 @@
-/* prctl and syscall: notice a seccomp filter being installed (active.h). */
+/* prctl and syscall: notice a seccomp filter being installed (active.h), and calls
+ * that hide a writer from us (window.h). */
 #include "hook.h"
+#include "window.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@ static atomic_int filtered; /* a filter is in place: never again */
 /* The filter is there before the call returns, for every thread if it says so. */
 static int go_quiet(void)
 {
+	window_off(); /* the last chance to give back what lies past EOF */
 	return atomic_exchange(&library_active, 0);
 }
 
@@ -42,6 +45,45 @@ HOOK int prctl(int option, ...)
 	return result;
 }
 
+/* What our hooks for these calls would have done, on the safe side. */
+static void watch(long number, long a)
+{
+	switch (number) {
+	case SYS_write:
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_dup:
+	case SYS_dup3:
+	case SYS_fcntl:
+	case SYS_close:
+		window_end((int)a);
+		break;
+#ifdef SYS_fork
+	case SYS_fork:
+	case SYS_vfork:
+	case SYS_dup2:
+#endif
+	case SYS_clone:
+#ifdef SYS_clone3
+	case SYS_clone3:
+#endif
+	case SYS_close_range:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_copy_file_range:
+	case SYS_io_setup:
+	case SYS_io_uring_setup:
+		window_off();
+		break;
+	default:
+		break;
+	}
+}
+
 HOOK long syscall(long number, ...)
 {
 	long a, b, c, d, e, f, result;
@@ -56,6 +98,8 @@ HOOK long syscall(long number, ...)
 	e = va_arg(arguments, long);
 	f = va_arg(arguments, long);
 	va_end(arguments);
+	if (window_any() || number == SYS_io_uring_setup || number == SYS_io_setup)
+		watch(number, a);
 	if (number != SYS_seccomp || (a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER))
 		return real.syscall(number, a, b, c, d, e, f);
 	was_active = go_quiet();

@@ -1,6 +1,7 @@
 /* ftruncate and truncate: allocate what is about to be added, then grow. */
 #include "hook.h"
 #include "resize.h"
+#include "window.h"
 
 static int answer_ftruncate(int fd, off64_t length)
 {
@@ -26,6 +27,7 @@ HOOK int ftruncate(int fd, off_t length)
 {
 	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 
+	window_resized(fd);
 	if (result == RESIZE_GO_ON)
 		return real.ftruncate(fd, length);
 	return result > 0 ? hook_fail(result) : 0;
@@ -35,6 +37,7 @@ HOOK int ftruncate64(int fd, off64_t length)
 {
 	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 
+	window_resized(fd);
 	if (result == RESIZE_GO_ON)
 		return real.ftruncate64(fd, length);
 	return result > 0 ? hook_fail(result) : 0;

@@ -676,8 +676,8 @@ Test(errors, unknown_key_names_the_nearest)
 Test(errors, unknown_key_unlike_any_lists_all)
 {
 	fails("[default]\nbanana = 1\n", 2, 1,
-	      "unknown key \"banana\"; write posix_fallocate, fallocate, ftruncate, ftruncate_max, zero_fill_max or "
-	      "sync");
+	      "unknown key \"banana\"; write posix_fallocate, fallocate, ftruncate, ftruncate_max, zero_fill_max, "
+	      "sync, write, window, window_max, window_after or stdio");
 }
 
 Test(errors, unknown_section_names_the_nearest)
@@ -875,7 +875,7 @@ Test(errors, messages_fit_their_buffer)
 	cr_expect_eq(parse_bytes(text, strlen(text)), 1);
 	length = strnlen(errors[0].message, sizeof(errors[0].message));
 	cr_expect_lt(length, sizeof(errors[0].message));
-	cr_expect_str_eq(errors[0].message + length - 7, "or sync");
+	cr_expect_str_eq(errors[0].message + length - 8, "or stdio");
 }
 
 /* Globs */
@@ -1070,12 +1070,14 @@ static void parse_stock(void)
 
 static void stock_policy_is(struct subject subject, uint64_t ftruncate, uint64_t ftruncate_max)
 {
+	int is_fat = subject.fstype && (!strcmp(subject.fstype, "vfat") || !strcmp(subject.fstype, "msdos"));
 	struct policy policy, expected;
 
 	parse_stock();
 	config_defaults(&expected);
 	expected.value[KEY_FTRUNCATE] = ftruncate;
 	expected.value[KEY_FTRUNCATE_MAX] = ftruncate_max;
+	expected.value[KEY_WRITE] = is_fat ? WRITE_PREALLOCATE : WRITE_NATIVE;
 	config_resolve(&config, &subject, &policy);
 	for (int key = 0; key < KEY_COUNT; key++)
 		cr_expect_eq(policy.value[key], expected.value[key], "key %d", key);

@@ -79,10 +79,12 @@ Test(report, statistics_are_one_line_of_json)
 	snprintf(start, sizeof(start), "{\"pid\":%d,\"program\":\"program\",", pid);
 	read_text(name);
 	cr_expect_eq(strncmp(text, start, strlen(start)), 0, "%s", text);
-	cr_expect_not_null(strstr(text, "\"posix_fallocate\":{\"seen\":3,\"passed\":0,\"fallocate\":1,\"populated\":1,"
-					"\"written\":0,\"sparse\":0,\"refused\":1,\"failed\":1,\"bytes\":150,"));
-	cr_expect_not_null(strstr(text, "\"ftruncate\":{\"seen\":1,\"passed\":1,\"fallocate\":0,\"populated\":0,"
-					"\"written\":0,\"sparse\":0,\"refused\":0,\"failed\":0,\"bytes\":0,"));
+	cr_expect_not_null(
+		strstr(text, "\"posix_fallocate\":{\"seen\":3,\"passed\":0,\"fallocate\":1,\"populated\":1,"
+			     "\"written\":0,\"sparse\":0,\"refused\":1,\"truncated\":0,\"failed\":1,\"bytes\":150,"));
+	cr_expect_not_null(
+		strstr(text, "\"ftruncate\":{\"seen\":1,\"passed\":1,\"fallocate\":0,\"populated\":0,"
+			     "\"written\":0,\"sparse\":0,\"refused\":0,\"truncated\":0,\"failed\":0,\"bytes\":0,"));
 	cr_expect_eq(strchr(text, '\n'), text + strlen(text) - 1);
 }
 

@@ -1,0 +1,739 @@
+#include "window.h"
+
+#include <linux/falloc.h>
+#include <signal.h>
+#include <string.h>
+
+#include "active.h"
+#include "extent.h"
+#include "policy.h"
+#include "report.h"
+#include "sys.h"
+
+/* Enough that windows begin before a file is in many pieces, and late enough that
+ * small files, which are written in few calls, never have one. */
+#define WRITES_BEFORE_WINDOW 8
+
+/* A window takes at most this part of what is free: others record, too. */
+#define PART_OF_FREE  16
+
+#define FAT_MAX_SIZE  0xffffffffLL
+#define MAX_RW_COUNT  0x7ffff000UL /* the kernel writes no more in one call (linux/fs.h) */
+#define LEAST_UNKNOWN 512          /* the size of a write that does not tell */
+
+/* Open file descriptions. */
+#define DESCRIPTIONS 4096
+
+enum {
+	KNOWN_FRESH = 1 << 0,    /* created or emptied by its open, or healed: nothing past EOF */
+	KNOWN_SEEN = 1 << 1,     /* written to */
+	KNOWN_POLICY = 1 << 2,   /* the fields below are filled in */
+	KNOWN_CHAIN = 1 << 3,    /* on FAT (TRAIT_CHAIN) */
+	KNOWN_STREAMS = 1 << 4,  /* stdio = auto */
+	KNOWN_WINDOWED = 1 << 5, /* there may be blocks of ours past EOF */
+	KNOWN_ENDED = 1 << 6,    /* no window, heal or trim any more */
+};
+
+/* description.state: free when 0, so that the last to leave is the one who frees it. */
+#define WRITER    1ULL
+#define WRITERS   0xffffffULL
+#define REFERENCE (1ULL << 24)
+#define HELD      (1ULL << 63) /* one thread works on the file; nobody writes */
+
+static struct description {
+	_Atomic uint64_t state; /* HELD, descriptors in units of REFERENCE, writes in flight */
+	atomic_uint flags;
+	atomic_int process;     /* that opened it; no other may hold it */
+	_Atomic int64_t budget; /* bytes to write until we look again */
+	_Atomic int64_t usual;  /* the size of the last write whose size was not known before */
+	/* The rest is its holder's. */
+	uint32_t major, minor;
+	uint64_t inode;
+	off64_t end; /* of the last window */
+	uint64_t window, window_max, window_after;
+} description[DESCRIPTIONS];
+
+atomic_ushort window_near[WINDOW_NEAR];
+
+/* Descriptors from WINDOW_NEAR on, a page of them for each pointer. */
+#define FAR_PAGE  1024
+#define FAR_PAGES 1024 /* up to the kernel's default limit (fs/file.c, sysctl_nr_open) */
+static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
+
+static atomic_int possible;  /* some file may have a window */
+static atomic_int suspended; /* calls of window_suspend without window_resume */
+static atomic_int live;      /* descriptions that are in use, or were */
+static uint64_t earliest;    /* the smallest window_after of any file */
+
+/* The table of descriptors */
+
+static atomic_ushort *far_entry(int fd, int make)
+{
+	unsigned far = (unsigned)fd - WINDOW_NEAR, number = far / FAR_PAGE;
+	atomic_ushort *page, *others = NULL;
+
+	if (number >= FAR_PAGES)
+		return NULL;
+	page = atomic_load(&far_page[number]);
+	if (!page && make) {
+		page = sys_mmap(FAR_PAGE * sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (sys_map_failed(page))
+			return NULL;
+		if (!atomic_compare_exchange_strong(&far_page[number], &others, page)) {
+			sys_munmap(page, FAR_PAGE * sizeof(*page));
+			page = others;
+		}
+	}
+	return page ? page + far % FAR_PAGE : NULL;
+}
+
+static atomic_ushort *entry_of(int fd, int make)
+{
+	if (fd < 0)
+		return NULL;
+	return fd < WINDOW_NEAR ? &window_near[fd] : far_entry(fd, make);
+}
+
+unsigned window_far(int fd)
+{
+	atomic_ushort *entry = entry_of(fd, 0);
+
+	return entry ? atomic_load_explicit(entry, memory_order_relaxed) : 0;
+}
+
+/* Holding a description */
+
+static void wait_a_little(unsigned *rounds)
+{
+	if (++*rounds < 100)
+		SYS0(SYS_sched_yield);
+	else
+		sys_sleep_millisecond();
+}
+
+/* Wait until nobody holds it. Who held it when we were forked unseen never lets go here. */
+static void wait_while_held(struct description *d)
+{
+	unsigned rounds = 0;
+
+	while (atomic_load(&d->state) & HELD) {
+		wait_a_little(&rounds);
+		if (atomic_load(&d->process) != sys_getpid())
+			atomic_fetch_and(&d->state, ~HELD);
+	}
+}
+
+static void enter(struct description *d)
+{
+	while (atomic_fetch_add(&d->state, WRITER) & HELD) {
+		atomic_fetch_sub(&d->state, WRITER);
+		wait_while_held(d);
+	}
+}
+
+/* No signal handler may find the description held by the thread it interrupted: it
+ * could write to it, and would wait for ever. */
+static void block_signals(uint64_t *before)
+{
+	const uint64_t all = UINT64_MAX;
+
+	SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, before, sizeof(all));
+}
+
+static void restore_signals(const uint64_t *before)
+{
+	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
+}
+
+/* Hold d while exactly that many writes are in flight, all of them the caller's. */
+static int hold(struct description *d, unsigned writers, uint64_t *signals)
+{
+	uint64_t state;
+
+	block_signals(signals);
+	state = atomic_load(&d->state);
+	while (!(state & HELD) && (state & WRITERS) == writers && atomic_load(&d->process) == sys_getpid())
+		if (atomic_compare_exchange_weak(&d->state, &state, state | HELD))
+			return 1;
+	restore_signals(signals);
+	return 0;
+}
+
+static void let_go(struct description *d, const uint64_t *signals)
+{
+	atomic_fetch_and(&d->state, ~HELD);
+	restore_signals(signals);
+}
+
+/* The lease: nobody else has the file open */
+
+/* Returns 0, or why there is no lease. Signals are blocked: a break sends one. */
+static int take_lease(int fd)
+{
+	const struct f_owner_ex me = {F_OWNER_TID, (int)SYS0(SYS_gettid)}, nobody = {F_OWNER_TID, 0};
+	struct f_owner_ex owner = {0, 0};
+	uint64_t pending = 0;
+	int error;
+
+	/* A lease overwrites who gets the file's signals, and which (fcntl(2)). */
+	if (sys_fcntl(fd, F_GETOWN_EX, &owner) < 0 || owner.pid != 0 || sys_fcntl(fd, F_GETSIG, NULL) != 0 ||
+	    sys_fcntl(fd, F_GETLEASE, NULL) != F_UNLCK)
+		return EBUSY;
+	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
+	if (pending & 1ULL << (SIGIO - 1))
+		return EAGAIN;
+	if (sys_fcntl(fd, F_SETOWN_EX, &me) < 0)
+		return EBUSY;
+	sys_fcntl(fd, F_SETSIG, (const void *)(long)SIGIO);
+	error = -sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_WRLCK);
+	if (error) {
+		sys_fcntl(fd, F_SETSIG, NULL);
+		sys_fcntl(fd, F_SETOWN_EX, &nobody);
+	}
+	return error;
+}
+
+/* If somebody wanted to open the file meanwhile, this thread was sent a SIGIO that names fd. */
+static void take_signal_of_lease(int fd)
+{
+	const struct {
+		int64_t seconds, nanoseconds;
+	} at_once = {0, 0};
+	const uint64_t sigio = 1ULL << (SIGIO - 1);
+	uint64_t pending = 0;
+	siginfo_t info;
+
+	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
+	if (!(pending & sigio) || SYS4(SYS_rt_sigtimedwait, &sigio, &info, &at_once, sizeof(sigio)) != SIGIO)
+		return;
+	if (info.si_code != POLL_MSG || info.si_fd != fd) /* meant for the program */
+		SYS2(SYS_kill, sys_getpid(), SIGIO);
+}
+
+static void return_lease(int fd)
+{
+	const struct f_owner_ex nobody = {F_OWNER_TID, 0};
+
+	sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_UNLCK);
+	sys_fcntl(fd, F_SETSIG, NULL);
+	sys_fcntl(fd, F_SETOWN_EX, &nobody);
+	take_signal_of_lease(fd);
+}
+
+/* Cutting what lies past EOF */
+
+static int is_same(const struct description *d, const struct statx *stx)
+{
+	return stx->stx_ino == d->inode && stx->stx_dev_major == d->major && stx->stx_dev_minor == d->minor;
+}
+
+/* Truncate to the size that the file has anyway, which frees what lies behind it.
+ * Only in the hands of the sole writer: held, and under a lease. */
+static int cut(int fd, const struct statx *stx)
+{
+	const struct {
+		int64_t seconds, nanoseconds;
+	} times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
+	int error = -sys_ftruncate(fd, (off64_t)stx->stx_size);
+
+	if (!error)
+		SYS4(SYS_utimensat, fd, NULL, times, 0);
+	return error;
+}
+
+/* d is NULL where fd was just opened. Returns 0, or the errno of what prevented it. */
+static int cut_if_sole(int fd, const struct description *d, enum call call)
+{
+	struct extent beyond = {0, 0};
+	uint64_t started = report_clock();
+	struct statx stx = {.stx_mask = 0};
+	int error = take_lease(fd);
+
+	if (!error) {
+		error = -sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO | STATX_MTIME, &stx);
+		if (!error && d && !is_same(d, &stx))
+			error = EBADF;
+		if (!error)
+			error = cut(fd, &stx);
+		return_lease(fd);
+		beyond.start = beyond.end = error ? 0 : (off64_t)stx.stx_size;
+	}
+	if (d && d->end > beyond.end)
+		beyond.end = d->end;
+	report_call(call, fd, beyond, ANSWER_TRUNCATED, error, started);
+	return error;
+}
+
+/* The window of d, held, is no longer wanted. */
+static void trim(struct description *d, int fd)
+{
+	struct statx stx;
+
+	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED))
+		return;
+	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
+		return;
+	if ((off64_t)stx.stx_size < d->end && cut_if_sole(fd, d, CALL_TRIM))
+		return;
+	atomic_fetch_and(&d->flags, ~(unsigned)KNOWN_WINDOWED);
+	d->end = 0;
+}
+
+/* Knowing and forgetting */
+
+static void drop(unsigned known)
+{
+	if (known)
+		atomic_fetch_sub(&description[known].state, REFERENCE);
+}
+
+/* fd is another file now, or none. */
+static void forget(int fd)
+{
+	atomic_ushort *entry = entry_of(fd, 0);
+
+	if (entry && atomic_load(entry))
+		drop(atomic_exchange(entry, 0));
+}
+
+/* End d: a thread that works on it is waited for, one that writes is not. */
+static void end(struct description *d, int fd, int trimming)
+{
+	uint64_t signals;
+
+	atomic_fetch_or(&d->flags, KNOWN_ENDED);
+	wait_while_held(d);
+	if (trimming && hold(d, 0, &signals)) {
+		trim(d, fd);
+		let_go(d, &signals);
+	}
+}
+
+static void end_entry(atomic_ushort *entry, int fd, int trimming)
+{
+	unsigned known = entry ? atomic_load(entry) : 0;
+
+	if (!known || !atomic_compare_exchange_strong(entry, &(unsigned short){(unsigned short)known}, 0))
+		return;
+	end(&description[known], fd, trimming);
+	drop(known);
+}
+
+static unsigned allocate(void)
+{
+	static atomic_uint next;
+	unsigned first = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+
+	for (unsigned i = 0; i < DESCRIPTIONS; i++) {
+		unsigned known = (first + i) % DESCRIPTIONS;
+		uint64_t unused = 0;
+
+		/* Held, until the fields are set. */
+		if (known && atomic_load_explicit(&description[known].state, memory_order_relaxed) == 0 &&
+		    atomic_compare_exchange_strong(&description[known].state, &unused, REFERENCE | HELD))
+			return known;
+	}
+	return 0;
+}
+
+static int may_be_known(void)
+{
+	return atomic_load(&possible) && !atomic_load(&suspended) && library_is_active();
+}
+
+static void heal_appended(int fd)
+{
+	uint64_t signals;
+	struct file file;
+
+	block_signals(&signals);
+	if (!policy_of(fd, NULL, &file) && S_ISREG(file.mode) && file.traits & TRAIT_CHAIN &&
+	    !(file.traits & TRAIT_SYNCHRONOUS) && file.policy.value[KEY_WRITE] == WRITE_PREALLOCATE)
+		cut_if_sole(fd, NULL, CALL_HEAL);
+	restore_signals(&signals);
+}
+
+void window_opened(int fd, int flags)
+{
+	int fresh = flags & O_TRUNC || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	struct description *d;
+	atomic_ushort *entry;
+	unsigned known;
+
+	forget(fd);
+	if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & (O_PATH | O_DIRECTORY) || !may_be_known())
+		return;
+	if (flags & O_APPEND) {
+		if (!fresh)
+			heal_appended(fd);
+		return;
+	}
+	entry = entry_of(fd, 1);
+	known = entry ? allocate() : 0;
+	if (!known)
+		return;
+	d = &description[known];
+	atomic_store(&d->flags, fresh ? KNOWN_FRESH : 0);
+	atomic_store(&d->budget, 0);
+	atomic_store(&d->usual, LEAST_UNKNOWN);
+	atomic_store(&d->process, sys_getpid());
+	d->end = 0;
+	atomic_fetch_and(&d->state, ~HELD);
+	atomic_store(&live, 1);
+	atomic_store(entry, (unsigned short)known);
+	/* A suspension that began meanwhile may have looked before this entry was there. */
+	if (!may_be_known())
+		end_entry(entry, fd, 0);
+}
+
+unsigned window_duplicate(int fd)
+{
+	unsigned known = window_of(fd);
+
+	if (known)
+		atomic_fetch_add(&description[known].state, REFERENCE);
+	return known;
+}
+
+void window_duplicated(unsigned known, int fd)
+{
+	atomic_ushort *entry;
+
+	if (fd < 0) {
+		drop(known);
+		return;
+	}
+	forget(fd);
+	if (!known)
+		return;
+	entry = entry_of(fd, 1);
+	if (entry) {
+		atomic_store(entry, (unsigned short)known);
+	} else {
+		atomic_fetch_or(&description[known].flags, KNOWN_ENDED); /* it could be written to unseen */
+		drop(known);
+	}
+}
+
+static void close_entry(atomic_ushort *entry, int fd)
+{
+	unsigned known = entry && atomic_load(entry) ? atomic_exchange(entry, 0) : 0;
+	struct description *d = &description[known];
+	uint64_t signals;
+
+	if (!known)
+		return;
+	if (atomic_load(&d->flags) & KNOWN_WINDOWED && !(atomic_load(&d->flags) & KNOWN_ENDED) &&
+	    atomic_load(&d->state) < 2 * REFERENCE && hold(d, 0, &signals)) {
+		trim(d, fd);
+		let_go(d, &signals);
+	}
+	drop(known);
+}
+
+void window_closing(int fd)
+{
+	if (window_of(fd))
+		close_entry(entry_of(fd, 0), fd);
+}
+
+/* Call visit for every known descriptor from first to last. */
+static void each(unsigned first, unsigned last, void (*visit)(atomic_ushort *entry, int fd))
+{
+	if (!atomic_load(&live))
+		return;
+	for (unsigned fd = first; fd < WINDOW_NEAR && fd <= last; fd++)
+		if (atomic_load_explicit(&window_near[fd], memory_order_relaxed))
+			visit(&window_near[fd], (int)fd);
+	for (unsigned i = 0; i < FAR_PAGES; i++) {
+		unsigned fd = WINDOW_NEAR + i * FAR_PAGE;
+		atomic_ushort *page = atomic_load_explicit(&far_page[i], memory_order_relaxed);
+
+		for (unsigned j = 0; page && j < FAR_PAGE; j++)
+			if (fd + j >= first && fd + j <= last && atomic_load(&page[j]))
+				visit(&page[j], (int)(fd + j));
+	}
+}
+
+void window_closing_range(unsigned first, unsigned last)
+{
+	each(first, last, close_entry);
+}
+
+void window_resized(int fd)
+{
+	unsigned known = window_of(fd);
+
+	if (known)
+		atomic_store(&description[known].budget, 0);
+}
+
+void window_end(int fd)
+{
+	if (window_of(fd))
+		end_entry(entry_of(fd, 0), fd, 1);
+}
+
+void window_end_untrimmed(int fd)
+{
+	if (window_of(fd))
+		end_entry(entry_of(fd, 0), fd, 0);
+}
+
+static void share_entry(atomic_ushort *entry, int fd)
+{
+	end_entry(entry, fd, 1);
+}
+
+void window_suspend(void)
+{
+	atomic_fetch_add(&suspended, 1);
+	each(0, UINT32_MAX, share_entry);
+}
+
+void window_resume(void)
+{
+	atomic_fetch_sub(&suspended, 1);
+}
+
+void window_resume_in_child(void)
+{
+	atomic_store(&suspended, 0);
+}
+
+void window_off(void)
+{
+	if (atomic_exchange(&possible, 0))
+		each(0, UINT32_MAX, share_entry);
+}
+
+int window_possible(void)
+{
+	return atomic_load(&possible);
+}
+
+int window_any(void)
+{
+	return atomic_load_explicit(&live, memory_order_relaxed);
+}
+
+void window_init(void)
+{
+	earliest = policy_least(KEY_WINDOW_AFTER);
+	atomic_store(&possible, policy_may_differ(KEY_WRITE, WRITE_NATIVE));
+}
+
+/* Extending */
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t clamp(uint64_t value, uint64_t low, uint64_t high)
+{
+	value = value < low ? low : value;
+	value = value > high ? high : value;
+	return value > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)value;
+}
+
+/* The file size from which windows begin, for one that is written in such pieces. */
+static int64_t begins(uint64_t window_after, int64_t count)
+{
+	return window_after < (uint64_t)(WRITES_BEFORE_WINDOW * count) ? (int64_t)window_after
+								       : WRITES_BEFORE_WINDOW * count;
+}
+
+/* Fill in d, held. Returns whether windows can be had there at all. */
+static int learn(struct description *d, int fd, off64_t *size)
+{
+	struct file file;
+
+	if (policy_of(fd, NULL, &file) || !S_ISREG(file.mode) || file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE ||
+	    (file.traits & (TRAIT_KNOWN | TRAIT_SYNCHRONOUS | TRAIT_MEMORY)) != TRAIT_KNOWN)
+		return 0;
+	*size = file.size;
+	d->major = file.major;
+	d->minor = file.minor;
+	d->inode = file.inode;
+	d->window = file.policy.value[KEY_WINDOW];
+	d->window_max = file.policy.value[KEY_WINDOW_MAX];
+	d->window_after = file.policy.value[KEY_WINDOW_AFTER];
+	atomic_fetch_or(&d->flags, KNOWN_POLICY | (file.traits & TRAIT_CHAIN ? KNOWN_CHAIN : 0) |
+					   (file.policy.value[KEY_STDIO] == STDIO_AUTO ? KNOWN_STREAMS : 0));
+	return 1;
+}
+
+static int look(struct description *d, int fd, off64_t *size)
+{
+	struct statx stx;
+
+	if (!(atomic_load(&d->flags) & KNOWN_POLICY))
+		return learn(d, fd, size);
+	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
+		return 0;
+	*size = (off64_t)stx.stx_size;
+	return 1;
+}
+
+/* How far a window may reach that is to begin at size and hold the write up to `until`. */
+static off64_t reach(const struct description *d, int fd, off64_t size, off64_t until, unsigned flags)
+{
+	int64_t length = clamp((uint64_t)size, d->window, d->window_max), room = INT64_MAX;
+	uint64_t limit = sys_file_size_limit();
+	struct statfs64 sfs;
+
+	if (sys_fstatfs(fd, &sfs) == 0 && sfs.f_blocks)
+		room = (int64_t)(sfs.f_bavail * (uint64_t)sfs.f_bsize);
+	if (until - size > room / PART_OF_FREE)
+		return 0;
+	until += least(length, room / PART_OF_FREE);
+	if (limit < (uint64_t)until) /* vfat's fallocate does not look at it */
+		until = (off64_t)limit;
+	return flags & KNOWN_CHAIN ? least(until, FAT_MAX_SIZE) : until;
+}
+
+/* Blocks behind EOF that are not ours belong to a preallocation that is to stay. */
+static int is_preallocated(const struct description *d, int fd, off64_t size, off64_t until)
+{
+	const off64_t page = 64 << 10; /* no block is larger */
+	struct extent behind = {(size + page - 1) / page * page, until}, hole;
+
+	if (d->end > size || behind.start >= behind.end || extent_next_hole(fd, behind, &hole))
+		return 0;
+	return hole.start > behind.start || hole.end < behind.end;
+}
+
+/* Returns 0, EAGAIN when it may work later, or another errno when it will not. */
+static int preallocate(struct description *d, int fd, off64_t size, off64_t until)
+{
+	uint64_t started = report_clock();
+	off64_t target = reach(d, fd, size, until, atomic_load(&d->flags));
+	int error;
+
+	if (target <= size)
+		return EAGAIN;
+	if (is_preallocated(d, fd, size, target))
+		return EEXIST;
+	error = take_lease(fd);
+	if (error)
+		return error;
+	return_lease(fd);
+	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, size, target - size);
+	report_call(CALL_WINDOW, fd, (struct extent){size, target}, ANSWER_FALLOCATE, error, started);
+	atomic_fetch_or(&d->flags, KNOWN_WINDOWED);
+	d->end = target;
+	if (error) /* FAT keeps what it had got so far */
+		trim(d, fd);
+	return error;
+}
+
+/* Look at the file of d, held, and set the budget. Returns 0 to forget about it. */
+static int consider(struct description *d, int fd, off64_t at, int64_t count)
+{
+	unsigned flags = atomic_load(&d->flags);
+	off64_t size, until;
+	int error;
+
+	if (flags & KNOWN_ENDED || !look(d, fd, &size))
+		return 0;
+	flags = atomic_load(&d->flags);
+	if (at == WINDOW_AT_POSITION)
+		at = (off64_t)SYS3(SYS_lseek, fd, 0, SEEK_CUR);
+	if (at < 0 || at > INT64_MAX / 4)
+		return 0;
+	until = at + count;
+	if (until <= size || until <= d->end) {
+		atomic_store(&d->budget, (size > d->end ? size : d->end) - until);
+		return 1;
+	}
+	if (!(flags & KNOWN_FRESH)) {
+		/* The first write that extends a file that was there before. */
+		if (flags & KNOWN_CHAIN && (cut_if_sole(fd, d, CALL_HEAL) || size > 0))
+			return 0;
+		atomic_fetch_or(&d->flags, KNOWN_FRESH);
+	}
+	error = EAGAIN;
+	if (size >= begins(d->window_after, count) && at <= size + clamp((uint64_t)size, d->window, d->window_max))
+		error = preallocate(d, fd, size, until);
+	if (!error)
+		atomic_store(&d->budget, d->end - until);
+	else if (size < begins(d->window_after, count))
+		atomic_store(&d->budget, begins(d->window_after, count) - until);
+	else
+		atomic_store(&d->budget, WRITES_BEFORE_WINDOW * count);
+	return !error || error == EAGAIN || error == ENOSPC;
+}
+
+/* Not worth a system call before so many writes, or bytes: most files end before. */
+static int is_early(struct description *d, int64_t count)
+{
+	int64_t first;
+
+	if (atomic_fetch_or(&d->flags, KNOWN_SEEN) & KNOWN_SEEN || !(atomic_load(&d->flags) & KNOWN_FRESH))
+		return 0;
+	first = begins(earliest, count) - count;
+	if (first <= 0)
+		return 0;
+	atomic_store(&d->budget, first);
+	return 1;
+}
+
+static void extend(unsigned known, int fd, off64_t at, int64_t count, int stream)
+{
+	struct description *d = &description[known];
+	uint64_t signals;
+	int go_on;
+
+	if (is_early(d, count))
+		return;
+	if (!hold(d, 1, &signals)) { /* others write now: no time for it */
+		atomic_store(&d->budget, WRITES_BEFORE_WINDOW * count);
+		return;
+	}
+	go_on = consider(d, fd, at, count) && (!stream || atomic_load(&d->flags) & KNOWN_STREAMS);
+	let_go(d, &signals);
+	if (!go_on)
+		end_entry(entry_of(fd, 0), fd, 0);
+}
+
+static void enter_with(unsigned known, int fd, off64_t at, size_t count, int stream)
+{
+	struct description *d = &description[known];
+	int64_t bytes = count > MAX_RW_COUNT ? (int64_t)MAX_RW_COUNT : (int64_t)count;
+
+	enter(d);
+	if (!library_is_active())
+		return;
+	if (count == 0) {
+		bytes = atomic_load_explicit(&d->usual, memory_order_relaxed);
+		if (atomic_load_explicit(&d->budget, memory_order_relaxed) >= bytes)
+			return;
+	} else if (atomic_fetch_sub_explicit(&d->budget, bytes, memory_order_relaxed) >= bytes) {
+		return;
+	}
+	extend(known, fd, at, bytes, stream);
+	if (count == 0)
+		atomic_fetch_add_explicit(&d->budget, bytes, memory_order_relaxed); /* window_leave subtracts */
+}
+
+void window_enter(unsigned known, int fd, off64_t at, size_t count)
+{
+	enter_with(known, fd, at, count, 0);
+}
+
+void window_enter_stream(unsigned known, int fd, size_t count)
+{
+	enter_with(known, fd, WINDOW_AT_POSITION, count, 1);
+}
+
+void window_leave(unsigned known, ssize_t uncounted)
+{
+	struct description *d = &description[known];
+
+	if (uncounted > 0) {
+		atomic_store_explicit(&d->usual, uncounted, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&d->budget, uncounted, memory_order_relaxed);
+	}
+	atomic_fetch_sub(&d->state, WRITER);
+}

@@ -1,0 +1,81 @@
+/* window.h: preallocation ahead of extending writes, and the descriptors it concerns.
+ *
+ * An open file description that this process opened for writing is *known* from
+ * its open to its last close. Its writes are counted in and out, so that what lies
+ * past EOF is only ever cut off while none of them is in flight, and while a lease
+ * shows that nobody else has the file open. Whatever might hide a writer (fork,
+ * a descriptor passed on, io_uring...) makes it unknown, which costs windows, never
+ * data. See "The yank" in docs/writes.md.
+ *
+ * Nothing here allocates, locks or touches errno; all of it is async-signal-safe. */
+#ifndef FASTALLOC_WINDOW_H
+#define FASTALLOC_WINDOW_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+/* Decide, from the configuration, whether any file can have a window. Once, at load. */
+void window_init(void);
+
+/* Can files have windows in this process, now? */
+int window_possible(void);
+
+/* Is, or was, any descriptor known? */
+int window_any(void);
+
+/* Descriptors below this are looked up without a call. */
+#define WINDOW_NEAR 1024
+extern atomic_ushort window_near[WINDOW_NEAR];
+unsigned window_far(int fd);
+
+/* What is known of fd: a number for window_enter, 0 for nothing. */
+static inline unsigned window_of(int fd)
+{
+	if (__builtin_expect((unsigned)fd < WINDOW_NEAR, 1))
+		return atomic_load_explicit(&window_near[fd], memory_order_relaxed);
+	return window_far(fd);
+}
+
+/* Where a write goes that takes the file position. */
+#define WINDOW_AT_POSITION ((off64_t)-1)
+
+/* A write of count bytes at offset `at` of fd, which is `known`, is about to be made:
+ * preallocate if it is time to. window_leave follows the write. A count that is not
+ * known before (count 0) is told to window_leave instead. */
+void window_enter(unsigned known, int fd, off64_t at, size_t count);
+void window_leave(unsigned known, ssize_t uncounted);
+
+/* The same before a write that a FILE stream makes. */
+void window_enter_stream(unsigned known, int fd, size_t count);
+
+/* fd was just opened with these flags of open(2), and nobody else knows it yet. A file
+ * that an append could make the file system turn read-only is healed here where it
+ * was opened with O_APPEND, else before the first write that extends it. */
+void window_opened(int fd, int flags);
+
+/* fd is about to be duplicated: what window_duplicated then needs, with the new
+ * descriptor, or -1 where there is none. */
+unsigned window_duplicate(int fd);
+void window_duplicated(unsigned known, int fd);
+
+/* fd is about to be closed (all from first to last): blocks past EOF go with it. */
+void window_closing(int fd);
+void window_closing_range(unsigned first, unsigned last);
+
+/* The program resized the file of fd: look again before the next write. */
+void window_resized(int fd);
+
+/* From now on fd may be written to unseen, or holds a preallocation of the program's own. */
+void window_end(int fd);
+void window_end_untrimmed(int fd);
+
+/* Other processes are about to share every descriptor: all windows end, and none
+ * begins before window_resume. */
+void window_suspend(void);
+void window_resume(void);
+void window_resume_in_child(void);
+
+/* The same, for good. */
+void window_off(void);
+
+#endif

@@ -1,0 +1,247 @@
+/* fopen and its kin, and what FILE streams write.
+ *
+ * Streams reach the kernel through a call inside libc that no hook sees. But they take
+ * it from a table of functions, where the write and close entries can be ours. */
+#include "streams.h"
+
+#include "hook.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "have.h" /* made by the build: HAVE_STREAM_TABLES */
+#include "report.h"
+#include "sys.h"
+#include "window.h"
+
+static int installed; /* writes and closes of streams are seen */
+
+#ifdef HAVE_STREAM_TABLES
+
+extern ssize_t _IO_file_write(FILE *stream, const void *buffer, ssize_t count);
+extern int _IO_file_close(FILE *stream);
+extern void *_IO_file_jumps[], *_IO_wfile_jumps[];
+
+/* Two words, then 19 functions (glibc libio/libioP.h, struct _IO_jump_t). */
+#define TABLE_WORDS 21
+
+static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
+{
+	int fd = fileno_unlocked(stream);
+	unsigned known = window_of(fd);
+	ssize_t result;
+
+	if (!known || count <= 0)
+		return _IO_file_write(stream, buffer, count);
+	window_enter_stream(known, fd, (size_t)count);
+	result = _IO_file_write(stream, buffer, count);
+	window_leave(known, 0);
+	return result;
+}
+
+static int stream_close(FILE *stream)
+{
+	window_closing(fileno_unlocked(stream));
+	return _IO_file_close(stream);
+}
+
+/* The one entry that is function, or NULL. */
+static void **entry_for(void **table, void *function)
+{
+	void **found = NULL;
+
+	for (int i = 0; i < TABLE_WORDS; i++)
+		if (table[i] == function) {
+			if (found)
+				return NULL;
+			found = &table[i];
+		}
+	return found;
+}
+
+struct range {
+	uintptr_t start, end;
+	int read_only; /* found to be, by relocation */
+};
+
+/* Does this object make the range read-only once it is relocated (PT_GNU_RELRO)? */
+static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
+{
+	struct range *range = context;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uintptr_t start = object->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
+
+		/* The loader protects whole pages only (elf/dl-reloc.c, _dl_protect_relro). */
+		if (segment->p_type == PT_GNU_RELRO && (start & -page) <= range->start && range->end <= (end & -page))
+			range->read_only = 1;
+	}
+	return range->read_only;
+}
+
+/* The pages of a table that is to be changed: read-only, and all of its entries there. */
+static int find_pages(void **table, struct range *range)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	if (!entry_for(table, (void *)_IO_file_write) || !entry_for(table, (void *)_IO_file_close))
+		return 0;
+	range->start = (uintptr_t)table & -page;
+	range->end = ((uintptr_t)(table + TABLE_WORDS) + page - 1) & -page;
+	range->read_only = 0;
+	dl_iterate_phdr(is_relro, range);
+	return range->read_only;
+}
+
+static int protect(const struct range *range, int protection)
+{
+	return (int)SYS3(SYS_mprotect, range->start, range->end - range->start, protection);
+}
+
+static void change(void **table, const struct range *range)
+{
+	*entry_for(table, (void *)_IO_file_write) = (void *)stream_write;
+	*entry_for(table, (void *)_IO_file_close) = (void *)stream_close;
+	protect(range, PROT_READ);
+}
+
+/* The table that a stream really uses: it lies behind the FILE (struct _IO_FILE_plus). */
+static void *table_of(FILE *stream)
+{
+	void *table;
+
+	memcpy(&table, (char *)stream + sizeof(FILE), sizeof(table));
+	return table;
+}
+
+void streams_install(void)
+{
+	struct range narrow, wide;
+
+	if (table_of(stdout) != (void *)_IO_file_jumps || table_of(stderr) != (void *)_IO_file_jumps ||
+	    !find_pages(_IO_file_jumps, &narrow) || !find_pages(_IO_wfile_jumps, &wide)) {
+		report_message(LOG_INFO, "libc's stream tables are not as expected: no windows for FILE streams");
+		return;
+	}
+	/* Both writable before either is changed: a stream can turn wide. */
+	if (protect(&narrow, PROT_READ | PROT_WRITE) < 0) {
+		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
+		return;
+	}
+	if (protect(&wide, PROT_READ | PROT_WRITE) < 0) {
+		protect(&narrow, PROT_READ);
+		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
+		return;
+	}
+	installed = 1;
+	change(_IO_file_jumps, &narrow);
+	protect(&wide, PROT_READ | PROT_WRITE); /* they may share a page */
+	change(_IO_wfile_jumps, &wide);
+}
+
+#else
+
+void streams_install(void)
+{
+	report_message(LOG_INFO, "this libc's streams cannot be seen: no windows for them");
+}
+
+#endif
+
+/* What open(2) is given for mode (fopen(3)). */
+static int flags_of(const char *mode)
+{
+	int flags = strchr(mode, '+') ? O_RDWR : O_WRONLY;
+
+	if (mode[0] == 'w')
+		flags |= O_CREAT | O_TRUNC;
+	else if (mode[0] == 'a')
+		flags |= O_CREAT | O_APPEND;
+	else if (mode[0] != 'r' || flags == O_WRONLY)
+		return O_RDONLY;
+	return strchr(mode, 'x') ? flags | O_EXCL : flags;
+}
+
+/* Writes that are not seen must not be to files that are known; an O_APPEND one never is. */
+static FILE *opened(FILE *stream, const char *mode)
+{
+	if (stream && window_possible() && (installed || flags_of(mode) & O_APPEND))
+		window_opened(fileno_unlocked(stream), flags_of(mode));
+	return stream;
+}
+
+#define FOPEN(name)                                         \
+	HOOK FILE *name(const char *path, const char *mode) \
+	{                                                   \
+		return opened(real.name(path, mode), mode); \
+	}
+FOPEN(fopen)
+FOPEN(fopen64)
+
+/* Without a path the descriptor stays, and so does what is known of it; or it is
+ * reopened, through /proc, and what was known is forgotten when the old one is closed. */
+#define FREOPEN(name)                                                     \
+	HOOK FILE *name(const char *path, const char *mode, FILE *stream) \
+	{                                                                 \
+		int fd = fileno_unlocked(stream);                         \
+		FILE *result;                                             \
+                                                                          \
+		if (!installed || !path)                                  \
+			window_end(fd);                                   \
+		result = real.name(path, mode, stream);                   \
+		return path ? opened(result, mode) : result;              \
+	}
+FREOPEN(freopen)
+FREOPEN(freopen64)
+
+/* "a" makes the description append from now on. */
+HOOK FILE *fdopen(int fd, const char *mode)
+{
+	if (!installed || mode[0] == 'a')
+		window_end(fd);
+	return real.fdopen(fd, mode);
+}
+
+/* From glibc 2.37 these write without a stream. */
+HOOK int vdprintf(int fd, const char *format, va_list arguments)
+{
+	window_end(fd);
+	return real.vdprintf(fd, format, arguments);
+}
+
+/* The headers declare neither of these to everybody. */
+HOOK int dprintf(int fd, const char *format, ...);
+HOOK int __dprintf_chk(int fd, int flag, const char *format, ...);
+
+HOOK int dprintf(int fd, const char *format, ...)
+{
+	va_list arguments;
+	int result;
+
+	va_start(arguments, format);
+	window_end(fd);
+	result = real.vdprintf(fd, format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+HOOK int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments)
+{
+	window_end(fd);
+	return real.__vdprintf_chk(fd, flag, format, arguments);
+}
+
+HOOK int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+	va_list arguments;
+	int result;
+
+	va_start(arguments, format);
+	window_end(fd);
+	result = real.__vdprintf_chk(fd, flag, format, arguments);
+	va_end(arguments);
+	return result;
+}
