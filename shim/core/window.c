@@ -14,6 +14,9 @@
  * small files, which are written in few calls, never have one. */
 #define WRITES_BEFORE_WINDOW 8
 
+/* A write that deserves one all by itself: others' writes come between its pages. */
+#define LARGE_WRITE (1 << 20)
+
 /* A window takes at most this part of what is free: others record, too. */
 #define PART_OF_FREE  16
 
@@ -311,12 +314,14 @@ static void end(struct description *d, int fd, int trimming)
 
 static void end_entry(atomic_ushort *entry, int fd, int trimming)
 {
-	unsigned known = entry ? atomic_load(entry) : 0;
+	unsigned short known = entry ? atomic_load(entry) : 0;
 
-	if (!known || !atomic_compare_exchange_strong(entry, &(unsigned short){(unsigned short)known}, 0))
+	if (!known)
 		return;
+	/* While it is trimmed it stays known, or a write would not wait. */
 	end(&description[known], fd, trimming);
-	drop(known);
+	if (atomic_compare_exchange_strong(entry, &known, 0))
+		drop(known);
 }
 
 static unsigned allocate(void)
@@ -417,7 +422,7 @@ void window_duplicated(unsigned known, int fd)
 
 static void close_entry(atomic_ushort *entry, int fd)
 {
-	unsigned known = entry && atomic_load(entry) ? atomic_exchange(entry, 0) : 0;
+	unsigned short known = entry ? atomic_load(entry) : 0;
 	struct description *d = &description[known];
 	uint64_t signals;
 
@@ -428,7 +433,8 @@ static void close_entry(atomic_ushort *entry, int fd)
 		trim(d, fd);
 		let_go(d, &signals);
 	}
-	drop(known);
+	if (atomic_compare_exchange_strong(entry, &known, 0))
+		drop(known);
 }
 
 void window_closing(int fd)
@@ -453,6 +459,30 @@ static void each(unsigned first, unsigned last, void (*visit)(atomic_ushort *ent
 			if (fd + j >= first && fd + j <= last && atomic_load(&page[j]))
 				visit(&page[j], (int)(fd + j));
 	}
+}
+
+static atomic_int given_back;
+
+static void give_back(atomic_ushort *entry, int fd)
+{
+	struct description *d = &description[atomic_load(entry)];
+	uint64_t signals;
+
+	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED) || !hold(d, 0, &signals))
+		return;
+	trim(d, fd);
+	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED)) {
+		atomic_store(&d->budget, 0);
+		atomic_store(&given_back, 1);
+	}
+	let_go(d, &signals);
+}
+
+int window_relieve(void)
+{
+	atomic_store(&given_back, 0);
+	each(0, UINT32_MAX, give_back);
+	return atomic_load(&given_back);
 }
 
 void window_closing_range(unsigned first, unsigned last)
@@ -540,6 +570,8 @@ static int64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 /* The file size from which windows begin, for one that is written in such pieces. */
 static int64_t begins(uint64_t window_after, int64_t count)
 {
+	if (count >= LARGE_WRITE)
+		return 0;
 	return window_after < (uint64_t)(WRITES_BEFORE_WINDOW * count) ? (int64_t)window_after
 								       : WRITES_BEFORE_WINDOW * count;
 }
@@ -685,7 +717,8 @@ static void extend(unsigned known, int fd, off64_t at, int64_t count, int stream
 	uint64_t signals;
 	int go_on;
 
-	if (is_early(d, count))
+	/* Counted, it can be no other file's any more; but it may have been another's before. */
+	if (window_of(fd) != known || is_early(d, count))
 		return;
 	if (!hold(d, 1, &signals)) { /* others write now: no time for it */
 		atomic_store(&d->budget, WRITES_BEFORE_WINDOW * count);

@@ -62,6 +62,9 @@ void window_duplicated(unsigned known, int fd);
 void window_closing(int fd);
 void window_closing_range(unsigned first, unsigned last);
 
+/* A write found no space: give back what other windows hold. Says whether there was any. */
+int window_relieve(void);
+
 /* The program resized the file of fd: look again before the next write. */
 void window_resized(int fd);
 

@@ -1,7 +1,6 @@
 /* copy_file_range, sendfile, splice: writes whose length is known from the other side. */
-#include "hook.h"
 #include "sys.h"
-#include "window.h"
+#include "write.h"
 
 /* How much of length there is to read; 0 where that cannot be told. */
 static size_t available(int in, const off64_t *offset, size_t length)
@@ -20,46 +19,33 @@ static size_t available(int in, const off64_t *offset, size_t length)
 HOOK ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags)
 {
 	unsigned known = window_of(out);
-	ssize_t result;
-	size_t count;
 
 	if (!known)
 		return real.copy_file_range(in, in_offset, out, out_offset, length, flags);
-	count = available(in, in_offset, length);
-	window_enter(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, count);
-	result = real.copy_file_range(in, in_offset, out, out_offset, length, flags);
-	window_leave(known, count ? 0 : result);
-	return result;
+	RETURN_KNOWN_WRITE(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, available(in, in_offset, length),
+			   real.copy_file_range(in, in_offset, out, out_offset, length, flags));
 }
 
-#define SENDFILE(name, offset_type)                                            \
-	HOOK ssize_t name(int out, int in, offset_type *offset, size_t length) \
-	{                                                                      \
-		unsigned known = window_of(out);                               \
-		ssize_t result;                                                \
-		size_t count;                                                  \
-                                                                               \
-		if (!known)                                                    \
-			return real.name(out, in, offset, length);             \
-		count = available(in, offset, length);                         \
-		window_enter(known, out, WINDOW_AT_POSITION, count);           \
-		result = real.name(out, in, offset, length);                   \
-		window_leave(known, count ? 0 : result);                       \
-		return result;                                                 \
+#define SENDFILE(name, offset_type)                                                               \
+	HOOK ssize_t name(int out, int in, offset_type *offset, size_t length)                    \
+	{                                                                                         \
+		unsigned known = window_of(out);                                                  \
+                                                                                                  \
+		if (!known)                                                                       \
+			return real.name(out, in, offset, length);                                \
+		RETURN_KNOWN_WRITE(known, out, WINDOW_AT_POSITION, available(in, offset, length), \
+				   real.name(out, in, offset, length));                           \
 	}
 SENDFILE(sendfile, off_t)
 SENDFILE(sendfile64, off64_t)
 
-/* What is read is a pipe, as a rule: then the length is known afterwards. */
+/* What is read is a pipe, as a rule: how much there is, is known afterwards. */
 HOOK ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags)
 {
 	unsigned known = window_of(out);
-	ssize_t result;
 
 	if (!known)
 		return real.splice(in, in_offset, out, out_offset, length, flags);
-	window_enter(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, 0);
-	result = real.splice(in, in_offset, out, out_offset, length, flags);
-	window_leave(known, result);
-	return result;
+	RETURN_KNOWN_WRITE(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, 0,
+			   real.splice(in, in_offset, out, out_offset, length, flags));
 }

@@ -27,7 +27,7 @@ extern void *_IO_file_jumps[], *_IO_wfile_jumps[];
 
 static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 {
-	int fd = fileno_unlocked(stream);
+	int fd = fileno_unlocked(stream), had_failed = stream->_flags & _IO_ERR_SEEN;
 	unsigned known = window_of(fd);
 	ssize_t result;
 
@@ -35,6 +35,12 @@ static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 		return _IO_file_write(stream, buffer, count);
 	window_enter_stream(known, fd, (size_t)count);
 	result = _IO_file_write(stream, buffer, count);
+	/* As in write.h. It is short only when it failed. */
+	if (result < count && errno == ENOSPC && window_relieve()) {
+		if (!had_failed)
+			stream->_flags &= ~_IO_ERR_SEEN;
+		result += _IO_file_write(stream, (const char *)buffer + result, count - result);
+	}
 	window_leave(known, 0);
 	return result;
 }

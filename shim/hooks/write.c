@@ -1,67 +1,50 @@
 /* write, pwrite, writev, pwritev: preallocate ahead of writes that extend a file.
  * A write to anything that is not known (window.h) is the real one at once. */
-#include "hook.h"
-#include "window.h"
+#include "write.h"
 
-#define WRITE(name)                                                 \
-	HOOK ssize_t name(int fd, const void *buffer, size_t count) \
-	{                                                           \
-		unsigned known = window_of(fd);                     \
-		ssize_t result;                                     \
-                                                                    \
-		if (!known || !count)                               \
-			return real.name(fd, buffer, count);        \
-		window_enter(known, fd, WINDOW_AT_POSITION, count); \
-		result = real.name(fd, buffer, count);              \
-		window_leave(known, 0);                             \
-		return result;                                      \
+#define WRITE(name)                                                                                     \
+	HOOK ssize_t name(int fd, const void *buffer, size_t count)                                     \
+	{                                                                                               \
+		unsigned known = window_of(fd);                                                         \
+                                                                                                        \
+		if (!known || !count)                                                                   \
+			return real.name(fd, buffer, count);                                            \
+		RETURN_KNOWN_WRITE(known, fd, WINDOW_AT_POSITION, count, real.name(fd, buffer, count)); \
 	}
 WRITE(write)
 WRITE(__write)
 
-#define PWRITE(name, offset_type)                                                       \
-	HOOK ssize_t name(int fd, const void *buffer, size_t count, offset_type offset) \
-	{                                                                               \
-		unsigned known = window_of(fd);                                         \
-		ssize_t result;                                                         \
-                                                                                        \
-		if (!known || !count || offset < 0)                                     \
-			return real.name(fd, buffer, count, offset);                    \
-		window_enter(known, fd, offset, count);                                 \
-		result = real.name(fd, buffer, count, offset);                          \
-		window_leave(known, 0);                                                 \
-		return result;                                                          \
+#define PWRITE(name, offset_type)                                                                   \
+	HOOK ssize_t name(int fd, const void *buffer, size_t count, offset_type offset)             \
+	{                                                                                           \
+		unsigned known = window_of(fd);                                                     \
+                                                                                                    \
+		if (!known || !count || offset < 0)                                                 \
+			return real.name(fd, buffer, count, offset);                                \
+		RETURN_KNOWN_WRITE(known, fd, offset, count, real.name(fd, buffer, count, offset)); \
 	}
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 PWRITE(__pwrite64, off64_t)
 
-/* The vectors are the kernel's to read: what they hold is known afterwards. */
+/* The vectors are the kernel's to read, or to refuse: what they hold is known afterwards. */
 HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	unsigned known = window_of(fd);
-	ssize_t result;
 
 	if (!known)
 		return real.writev(fd, iov, count);
-	window_enter(known, fd, WINDOW_AT_POSITION, 0);
-	result = real.writev(fd, iov, count);
-	window_leave(known, result);
-	return result;
+	RETURN_KNOWN_WRITE(known, fd, WINDOW_AT_POSITION, 0, real.writev(fd, iov, count));
 }
 
-#define PWRITEV(name, offset_type)                                                        \
-	HOOK ssize_t name(int fd, const struct iovec *iov, int count, offset_type offset) \
-	{                                                                                 \
-		unsigned known = window_of(fd);                                           \
-		ssize_t result;                                                           \
-                                                                                          \
-		if (!known || offset < 0)                                                 \
-			return real.name(fd, iov, count, offset);                         \
-		window_enter(known, fd, offset, 0);                                       \
-		result = real.name(fd, iov, count, offset);                               \
-		window_leave(known, result);                                              \
-		return result;                                                            \
+#define PWRITEV(name, offset_type)                                                           \
+	HOOK ssize_t name(int fd, const struct iovec *iov, int count, offset_type offset)    \
+	{                                                                                    \
+		unsigned known = window_of(fd);                                              \
+                                                                                             \
+		if (!known || offset < 0)                                                    \
+			return real.name(fd, iov, count, offset);                            \
+		RETURN_KNOWN_WRITE(known, fd, offset, 0, real.name(fd, iov, count, offset)); \
 	}
 PWRITEV(pwritev, off_t)
 PWRITEV(pwritev64, off64_t)
@@ -71,14 +54,10 @@ PWRITEV(pwritev64, off64_t)
 	HOOK ssize_t name(int fd, const struct iovec *iov, int count, offset_type offset, int flags) \
 	{                                                                                            \
 		unsigned known = window_of(fd);                                                      \
-		ssize_t result;                                                                      \
                                                                                                      \
 		if (!known || offset < -1)                                                           \
 			return real.name(fd, iov, count, offset, flags);                             \
-		window_enter(known, fd, offset, 0);                                                  \
-		result = real.name(fd, iov, count, offset, flags);                                   \
-		window_leave(known, result);                                                         \
-		return result;                                                                       \
+		RETURN_KNOWN_WRITE(known, fd, offset, 0, real.name(fd, iov, count, offset, flags));  \
 	}
 PWRITEV2(pwritev2, off_t)
 PWRITEV2(pwritev64v2, off64_t)

@@ -1,0 +1,434 @@
+/* Two writers to one file that the first of them opened and closes again, a record to each
+ * lane in turn, in every way that the second can have come by it. Whatever the library cuts
+ * off or gives back, every record that a write acknowledged must be there afterwards.
+ *
+ *   writers WAY SECONDS FILE
+ *
+ * Prints rounds, the records of each lane, and how many were lost; exit status 1 with any. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RECORD 512
+#define MOST   4000 /* records of a lane in a round */
+
+enum lane { OPENER, OTHER, LANES };
+
+extern char **environ;
+
+/* Shared with the other writer, whatever process it is in. */
+static struct shared {
+	atomic_int stop;
+	atomic_int ready;                /* the other has the file */
+	atomic_uint acknowledged[LANES]; /* records 0 to this are in the file */
+} * shared;
+
+static const char *path, *self;
+static int shared_fd;
+static int fd = -1; /* the opener's */
+static int other_fd = -1;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "writers: %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+static void fill(char *record, enum lane lane, unsigned number)
+{
+	memset(record, 'a' + (int)lane, RECORD);
+	memcpy(record, &number, sizeof(number));
+}
+
+static off_t place(enum lane lane, unsigned number)
+{
+	return ((off_t)number * LANES + (off_t)lane) * RECORD;
+}
+
+typedef ssize_t put(int fd, const void *record, size_t size, off_t at);
+
+/* Returns 0 when the lane is full or the descriptor gone. */
+static int put_next(put *put_record, int to, enum lane lane)
+{
+	unsigned number = atomic_load(&shared->acknowledged[lane]);
+	char record[RECORD];
+
+	if (number == MOST)
+		return 0;
+	fill(record, lane, number);
+	if (put_record(to, record, RECORD, place(lane, number)) != RECORD)
+		return 0;
+	atomic_store(&shared->acknowledged[lane], number + 1);
+	return 1;
+}
+
+static void put_until_told(put *put_record, int to)
+{
+	atomic_store(&shared->ready, 1);
+	while (!atomic_load(&shared->stop))
+		if (!put_next(put_record, to, OTHER))
+			sched_yield();
+}
+
+static ssize_t put_raw(int to, const void *record, size_t size, off_t at)
+{
+	return syscall(SYS_pwrite64, to, record, size, at);
+}
+
+static ssize_t put_vector(int to, const void *record, size_t size, off_t at)
+{
+	struct iovec iov = {(void *)record, size};
+
+	return pwritev(to, &iov, 1, at);
+}
+
+static FILE *stream;
+
+static ssize_t put_stream(int to, const void *record, size_t size, off_t at)
+{
+	(void)to;
+	if (fseeko(stream, at, SEEK_SET) < 0 || fwrite(record, 1, size, stream) != size || fflush(stream))
+		return -1;
+	return (ssize_t)size;
+}
+
+/* Threads */
+
+static pthread_t thread;
+
+static void *run_thread(void *put_record)
+{
+	put_until_told((put *)put_record, other_fd);
+	return NULL;
+}
+
+static void start_thread(put *put_record, int to)
+{
+	other_fd = to;
+	if (pthread_create(&thread, NULL, run_thread, (void *)put_record))
+		fail("pthread_create");
+}
+
+static void stop_thread(void)
+{
+	pthread_join(thread, NULL);
+}
+
+static void start_same(void)
+{
+	start_thread(pwrite, fd);
+}
+static void start_raw(void)
+{
+	start_thread(put_raw, fd);
+}
+static void start_vectors(void)
+{
+	start_thread(put_vector, fd);
+}
+
+static void start_duplicate(void)
+{
+	start_thread(pwrite, fcntl(fd, F_DUPFD_CLOEXEC, 100));
+}
+
+static void start_duplicate_raw(void)
+{
+	start_thread(pwrite, (int)syscall(SYS_dup, fd));
+}
+
+static void stop_duplicate(void)
+{
+	stop_thread();
+	close(other_fd);
+}
+
+static void start_stream(void)
+{
+	stream = fdopen(dup(fd), "r+");
+	start_thread(put_stream, -1);
+}
+
+static void stop_stream(void)
+{
+	stop_thread();
+	fclose(stream);
+}
+
+/* Signals */
+
+static void on_alarm(int number)
+{
+	int saved = errno;
+
+	(void)number;
+	put_next(pwrite, fd, OTHER);
+	errno = saved;
+}
+
+static void set_timer(suseconds_t period)
+{
+	struct itimerval timer = {{0, period}, {0, period}};
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void start_signals(void)
+{
+	signal(SIGALRM, on_alarm);
+	atomic_store(&shared->ready, 1);
+	set_timer(100);
+}
+
+static void stop_signals(void)
+{
+	set_timer(0);
+}
+
+/* Processes */
+
+static pid_t child;
+
+static void start_fork(void)
+{
+	child = fork();
+	if (child < 0)
+		fail("fork");
+	if (child == 0) {
+		put_until_told(pwrite, fd);
+		_exit(0);
+	}
+}
+
+static void stop_child(void)
+{
+	waitpid(child, NULL, 0);
+}
+
+static char number_of_shared[16], number_of_fd[16];
+static char *arguments[] = {"writers", "--other", number_of_shared, number_of_fd, NULL};
+
+static void prepare_exec(void)
+{
+	fcntl(fd, F_SETFD, 0);
+	snprintf(number_of_shared, sizeof(number_of_shared), "%d", shared_fd);
+	snprintf(number_of_fd, sizeof(number_of_fd), "%d", fd);
+}
+
+static void start_vfork(void)
+{
+	prepare_exec();
+	child = vfork();
+	if (child == 0) {
+		execv(self, arguments);
+		_exit(1);
+	}
+}
+
+static void start_spawn(void)
+{
+	prepare_exec();
+	if (posix_spawn(&child, self, NULL, NULL, arguments, environ))
+		fail("posix_spawn");
+}
+
+static void start_system(void)
+{
+	char command[4200];
+
+	prepare_exec();
+	snprintf(command, sizeof(command), "'%s' --other %s %s & :", self, number_of_shared, number_of_fd);
+	if (system(command))
+		fail("system");
+}
+
+static void stop_orphan(void)
+{
+	while (atomic_load(&shared->ready) != 2)
+		sched_yield();
+}
+
+static void start_opened(void)
+{
+	child = fork();
+	if (child == 0) {
+		int again = open(path, O_RDWR);
+
+		/* Comes and goes, so that it meets everything that the opener does. */
+		while (!atomic_load(&shared->stop)) {
+			for (int i = 0; i < 3; i++)
+				put_next(pwrite, again, OTHER);
+			atomic_store(&shared->ready, 1);
+			close(again);
+			again = open(path, O_RDWR);
+		}
+		_exit(0);
+	}
+}
+
+static void start_passed(void)
+{
+	int pair[2], byte = 0;
+	struct iovec iov = {&byte, 1};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		fail("socketpair");
+	child = fork();
+	if (child == 0) {
+		recvmsg(pair[0], &message, 0);
+		memcpy(&other_fd, CMSG_DATA(&control.header), sizeof(other_fd));
+		put_until_told(pwrite, other_fd);
+		_exit(0);
+	}
+	/* Opened now, so that passing it is all that shares it. */
+	close(fd);
+	fd = open(path, O_RDWR | O_TRUNC);
+	atomic_store(&shared->acknowledged[OPENER], 0);
+	for (int i = 0; i < 20; i++)
+		put_next(pwrite, fd, OPENER);
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	if (sendmsg(pair[1], &message, 0) < 0)
+		fail("sendmsg");
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static const struct way {
+	const char *name;
+	void (*start)(void), (*stop)(void);
+	int closes_first; /* the opener may close while the other still writes */
+} ways[] = {
+	{"thread", start_same, stop_thread, 0},
+	{"vectors", start_vectors, stop_thread, 0},
+	{"raw", start_raw, stop_thread, 0},
+	{"duplicate", start_duplicate, stop_duplicate, 1},
+	{"duplicate-raw", start_duplicate_raw, stop_duplicate, 1},
+	{"stream", start_stream, stop_stream, 1},
+	{"signals", start_signals, stop_signals, 0},
+	{"fork", start_fork, stop_child, 1},
+	{"vfork", start_vfork, stop_child, 1},
+	{"spawn", start_spawn, stop_child, 1},
+	{"system", start_system, stop_orphan, 1},
+	{"passed", start_passed, stop_child, 1},
+	{"opened", start_opened, stop_child, 1},
+};
+
+static unsigned lost_in(int again, enum lane lane)
+{
+	unsigned lost = 0;
+
+	for (unsigned number = 0; number < atomic_load(&shared->acknowledged[lane]); number++) {
+		char record[RECORD], expected[RECORD];
+
+		fill(expected, lane, number);
+		if (pread(again, record, RECORD, place(lane, number)) != RECORD || memcmp(record, expected, RECORD))
+			lost++;
+	}
+	return lost;
+}
+
+static unsigned long total[LANES];
+
+static unsigned long one_round(const struct way *way)
+{
+	unsigned count = 20 + (unsigned)rand() % 300, lost = 0;
+	int again;
+
+	memset(shared, 0, sizeof(*shared));
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		fail(path);
+	for (int i = rand() % 40; i > 0; i--)
+		put_next(pwrite, fd, OPENER);
+	way->start();
+	for (unsigned i = 0; i < count || !atomic_load(&shared->ready); i++)
+		if (!put_next(pwrite, fd, OPENER))
+			sched_yield();
+	if (way->closes_first) {
+		close(fd);
+		for (int i = rand() % 30; i > 0; i--)
+			sched_yield();
+	}
+	atomic_store(&shared->stop, 1);
+	way->stop();
+	if (!way->closes_first)
+		close(fd);
+	again = open(path, O_RDONLY);
+	for (enum lane lane = 0; lane < LANES; lane++) {
+		lost += lost_in(again, lane);
+		total[lane] += atomic_load(&shared->acknowledged[lane]);
+	}
+	close(again);
+	return lost;
+}
+
+static void *map_shared(int from)
+{
+	void *address = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, from, 0);
+
+	if (address == MAP_FAILED)
+		fail("mmap");
+	return address;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long lost = 0, rounds = 0;
+	double end;
+
+	if (argc == 4 && !strcmp(argv[1], "--other")) {
+		shared = map_shared(atoi(argv[2]));
+		put_until_told(pwrite, atoi(argv[3]));
+		atomic_store(&shared->ready, 2);
+		return 0;
+	}
+	if (argc != 4) {
+		fprintf(stderr, "usage: writers WAY SECONDS FILE\n");
+		return 2;
+	}
+	self = realpath("/proc/self/exe", NULL);
+	path = argv[3];
+	shared_fd = memfd_create("shared", 0);
+	if (shared_fd < 0 || ftruncate(shared_fd, sizeof(struct shared)))
+		fail("memfd_create");
+	shared = map_shared(shared_fd);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (strcmp(ways[i].name, argv[1]))
+			continue;
+		for (end = now() + atof(argv[2]); now() < end; rounds++)
+			lost += one_round(&ways[i]);
+		printf("%s rounds=%lu records=%lu,%lu lost=%lu\n", argv[1], rounds, total[OPENER], total[OTHER], lost);
+		return lost ? 1 : 0;
+	}
+	fprintf(stderr, "writers: unknown way %s\n", argv[1]);
+	return 2;
+}
