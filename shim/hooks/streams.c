@@ -107,11 +107,10 @@ static int protect(const struct range *range, int protection)
 	return (int)SYS3(SYS_mprotect, range->start, range->end - range->start, protection);
 }
 
-static void change(void **table, const struct range *range)
+static void change(void **table)
 {
 	*entry_for(table, (void *)_IO_file_write) = (void *)stream_write;
 	*entry_for(table, (void *)_IO_file_close) = (void *)stream_close;
-	protect(range, PROT_READ);
 }
 
 /* The table that a stream really uses: it lies behind the FILE (struct _IO_FILE_plus). */
@@ -132,20 +131,16 @@ void streams_install(void)
 		report_message(LOG_INFO, "libc's stream tables are not as expected: no windows for FILE streams");
 		return;
 	}
-	/* Both writable before either is changed: a stream can turn wide. */
-	if (protect(&narrow, PROT_READ | PROT_WRITE) < 0) {
+	/* Both writable before either is changed: a stream can turn wide, and they may share a page. */
+	if (protect(&narrow, PROT_READ | PROT_WRITE) < 0 || protect(&wide, PROT_READ | PROT_WRITE) < 0) {
 		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
-		return;
+	} else {
+		change(_IO_file_jumps);
+		change(_IO_wfile_jumps);
+		installed = 1;
 	}
-	if (protect(&wide, PROT_READ | PROT_WRITE) < 0) {
-		protect(&narrow, PROT_READ);
-		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
-		return;
-	}
-	installed = 1;
-	change(_IO_file_jumps, &narrow);
-	protect(&wide, PROT_READ | PROT_WRITE); /* they may share a page */
-	change(_IO_wfile_jumps, &wide);
+	protect(&narrow, PROT_READ);
+	protect(&wide, PROT_READ);
 }
 
 #else

@@ -1,0 +1,129 @@
+#!/bin/bash
+# windows.sh: windows on ext4, where they are asked for; descriptors and streams; what they cost.
+. "$PROJECT/tests/tap.sh"
+act=$BUILD/tests/act
+PATH=$PATH:/usr/sbin:/sbin
+
+[ "$(id -u)" = 0 ] || { echo '1..0 # SKIP needs root (lab/test-write.sh tests vfat as any user)'; exit 0; }
+if [ "${1:-}" != inside ]; then exec unshare -m --propagation private bash "$0" inside; fi
+dir=$(mktemp -d /var/tmp/fastalloc-XXXXXX)
+trap 'cd /; umount "$dir/mnt" 2>/dev/null; rm -rf "$dir"' EXIT
+mkdir "$dir/mnt"
+truncate -s 600M "$dir/image"
+mkfs.ext4 -q -F "$dir/image" && mount -o loop "$dir/image" "$dir/mnt" 2>/dev/null ||
+	{ echo '1..0 # SKIP no loop devices'; exit 0; }
+cd "$dir/mnt" || exit 1
+
+config() { printf '%s\n' "$@" >"$dir/preload.conf"; }
+export FASTALLOC_CONFIG=$dir/preload.conf
+with="env LD_PRELOAD=$BUILD/libfastalloc.so"
+do_with() { $with "$act" "$@" | paste -sd' '; }
+plain() { "$act" "$@" | paste -sd' '; }
+traced() { strace -f -qq -o "$dir/trace" -E LD_PRELOAD="$BUILD/libfastalloc.so" "$@"; }
+windows() { sed -n 's/.*fallocate([0-9]*, FALLOC_FL_KEEP_SIZE, \([0-9]*\), \([0-9]*\)) = 0$/\1+\2/p' "$dir/trace" | paste -sd' '; }
+MiB=1048576
+
+# Sizes
+config '[fstype vfat]' 'write = preallocate'
+traced "$act" a wronly,creat,trunc write 1M 1 write 1M 1 >/dev/null
+is 'not on ext4 unless it is said' '' "$(windows)"
+config '[default]' 'write = preallocate'
+traced dd if=/dev/zero of=a bs=64K count=20 status=none
+is 'windows are as large as the file' '65536+131072 196608+262144 458752+524288 983040+1048576' "$(windows)"
+is 'the rest is given back' $((20 * 65536)) "$(($(stat -c %b a) * 512))"
+is 'and its size is what was written' $((20 * 65536)) "$(stat -c %s a)"
+config '[default]' 'write = preallocate' 'window = 5M' 'window_max = 5M' 'window_after = 0'
+traced dd if=/dev/zero of=a bs=4K count=2 status=none
+is 'as the NFS server patch: 5M with the first write' "0+$((5 * MiB + 4096))" "$(windows)"
+config '[default]' 'write = preallocate' 'window_max = 256K'
+traced dd if=/dev/zero of=a bs=64K count=20 status=none
+at_most 'no window is larger than window_max' $((256 * 1024 + 65536)) "$(windows | tr ' ' '\n' | sed 's/.*+//' | sort -n | tail -n 1)"
+config '[default]' 'write = preallocate' 'window_after = 1M'
+traced dd if=/dev/zero of=a bs=256K count=6 status=none
+is 'window_after' "$MiB+$((MiB + 256 * 1024))" "$(windows)"
+traced dd if=/dev/zero of=a bs=4K count=40 status=none
+is 'many small writes do not wait for it' 0 "$(windows | grep -c '^65536')"
+like 'they begin after eight' '^32768+' "$(windows)"
+config '[default]' 'write = preallocate'
+"$act" a wronly,creat,trunc write 1M 1 >/dev/null
+traced dd if=/dev/zero of=a bs=64K seek=16 count=4 conv=notrunc status=none
+is 'ext4: a file that was there gets one' "$MiB+$((MiB + 65536))" "$(windows)"
+
+# What is not ours
+is "the program's own preallocation stays" "$(plain b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)" \
+	"$(do_with b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)"
+before=$(stat -c %b b)
+is "a preallocation from before stays" "pwrite = $((MiB / 2)) close = 0 blocks = $((before * 512))" \
+	"$(do_with b wronly pwrite 512K 512K 1 close blocks)"
+traced "$act" c wronly,creat,trunc write 512K 1 write 64K 1 seek 0 ft 4096 seek 4096 write 64K 2 write 64K 3 close blocks >"$dir/out"
+is 'truncated in between: right' "$(plain c2 wronly,creat,trunc write 512K 1 write 64K 1 seek 0 ft 4096 seek 4096 write 64K 2 write 64K 3 close blocks)" "$(cat "$dir/out" | paste -sd' ')"
+ok 'truncated in between: the content' cmp c c2
+
+# Streams
+for way in fopen fopen-plus exclusive fdopen freopen unbuffered wide exit; do
+	is "$way: a window" window "$($with "$BUILD/tests/streams" $way s)"
+	"$BUILD/tests/streams" $way s2 >/dev/null
+	ok "$way: the same content" cmp s s2
+	at_most "$way: the rest is given back" $((($(stat -c %s s) + 40960) / 512)) "$(stat -c %b s)"
+	rm -f s s2
+done
+for way in append fdopen-append dprintf; do
+	is "$way: no window" none "$($with "$BUILD/tests/streams" $way s)"
+	"$BUILD/tests/streams" $way s2 >/dev/null
+	ok "$way: the same content" cmp s s2
+	rm -f s s2
+done
+config '[default]' 'write = preallocate' 'stdio = off'
+is 'stdio = off: no window' none "$($with "$BUILD/tests/streams" fopen s)"
+config '[default]' 'write = preallocate' '[fstype ext4]' 'stdio = off'
+is 'stdio = off for some: no window there' none "$($with "$BUILD/tests/streams" fopen s)"
+config '[default]' 'write = preallocate'
+traced -e trace=mprotect "$BUILD/tests/streams" fopen s >"$dir/out"
+first=$(grep -n 'PROT_READ|PROT_WRITE' "$dir/trace" | head -n 1 | cut -d: -f1)
+is "libc's tables are read-only again" "$((first + 1)) $((first + 3))" \
+	"$(grep -n 'PROT_READ|PROT_WRITE' "$dir/trace" | tail -n 1 | cut -d: -f1) $(grep -c . "$dir/trace")"
+for nth in $first $((first + 1)); do
+	traced -e trace=mprotect -e inject=mprotect:error=EACCES:when=$nth -E FASTALLOC_LOG=info \
+		"$BUILD/tests/streams" fopen s >"$dir/out" 2>"$dir/log"
+	is 'the tables cannot be changed: no window' none "$(cat "$dir/out")"
+	like 'and the log says so' 'stream tables cannot be changed' "$(cat "$dir/log")"
+done
+
+# Descriptors
+bash -c 'ulimit -n 200000 2>/dev/null || ulimit -n hard; ulimit -n' >"$dir/limit"
+high=$(($(cat "$dir/limit") - 10))
+(
+	ulimit -n hard
+	traced bash -c "exec $high>d; for i in {1..100}; do printf %4000s x; done >&$high; exec $high>&-"
+) 2>/dev/null
+at_least "descriptor $high: windows" 2 "$(windows | wc -w)"
+is 'and the rest is given back' $((100 * 4000)) "$(stat -c %s d)"
+at_most 'all of it' 790 "$(stat -c %b d)"
+traced bash -c 'exec 5>d; exec 6>&5 5>&-; for i in {1..100}; do printf %4000s x; done >&6'
+at_least 'a duplicate, the first closed: windows' 2 "$(windows | wc -w)"
+at_most 'given back at exit' 790 "$(stat -c %b d)"
+traced bash -c 'exec 5>d; for i in {1..50}; do printf %4000s x; done >&5; (printf %4000s y >&5); for i in {1..50}; do printf %4000s x; done >&5'
+last=$(grep -n 'KEEP_SIZE' "$dir/trace" | tail -n 1 | cut -d: -f1)
+fork=$(grep -nE '(clone|fork)\(' "$dir/trace" | tail -n 1 | cut -d: -f1)
+ok 'after a fork there is no window any more' [ "${last:-0}" -lt "${fork:-0}" ]
+cut=$(grep -nE 'ftruncate\(.*= 0' "$dir/trace" | tail -n 1 | cut -d: -f1)
+ok 'and what was left is given back before it' [ "${cut:-999999}" -lt "${fork:-0}" ]
+
+# Cost
+traced dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none
+calls=$(grep -vE 'write\(|read\(|exit' "$dir/trace" | wc -l)
+traced dd if=/dev/zero of=/dev/null bs=1 count=5000 status=none
+is '/dev/null: 4000 writes more, no other call more' "$calls" "$(grep -vE 'write\(|read\(|exit' "$dir/trace" | wc -l)"
+traced dd if=/dev/zero of=e bs=4K count=2000 status=none
+at_most '2000 writes, 8 MB: calls of ours' 250 "$(grep -vcE ' (write|read|openat|mmap|mprotect|pread64|close|brk|munmap|newfstatat)\(' "$dir/trace")"
+
+# Cancellation
+for end in - "$dir/fifo"; do
+	is "cancelling a write that blocks (${end##*/})" 'cancelled, cleaned up' "$($with timeout 20 "$BUILD/tests/cancel" "$end")"
+done
+
+# Other writers
+for way in thread vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened; do
+	like "another writer, $way" ' lost=0$' "$($with "$BUILD/tests/writers" $way ${LONG:+3}1 w)"
+done
+finish
