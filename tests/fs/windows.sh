@@ -123,7 +123,7 @@ for end in - "$dir/fifo"; do
 done
 
 # Other writers
-for way in thread vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened; do
+for way in thread closed thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened; do
 	like "another writer, $way" ' lost=0$' "$($with "$BUILD/tests/writers" $way ${LONG:+3}1 w)"
 done
 finish

@@ -215,6 +215,23 @@ static void start_fork(void)
 	}
 }
 
+/* Forks and ends at once, while the other thread writes. */
+static void start_thread_fork(void)
+{
+	start_same();
+	for (int i = 20 + rand() % 100; i > 0; i--)
+		put_next(pwrite, fd, OPENER);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+}
+
+static void stop_thread_fork(void)
+{
+	stop_thread();
+	waitpid(child, NULL, 0);
+}
+
 static void stop_child(void)
 {
 	waitpid(child, NULL, 0);
@@ -320,6 +337,8 @@ static const struct way {
 	int closes_first; /* the opener may close while the other still writes */
 } ways[] = {
 	{"thread", start_same, stop_thread, 0},
+	{"closed", start_same, stop_thread, 1},
+	{"thread-fork", start_thread_fork, stop_thread_fork, 0},
 	{"vectors", start_vectors, stop_thread, 0},
 	{"raw", start_raw, stop_thread, 0},
 	{"duplicate", start_duplicate, stop_duplicate, 1},
