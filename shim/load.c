@@ -166,7 +166,7 @@ static void configure(char **envp, int trusted)
 	window_init();
 	if (!window_possible())
 		return;
-	process_watch_forks();
+	process_watch();
 	if (policy_may_differ(KEY_STDIO, STDIO_OFF))
 		streams_install();
 }

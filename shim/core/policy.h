@@ -15,6 +15,7 @@ enum trait {
 	TRAIT_DENSE = 1 << 4,           /* no holes: growing allocates everything */
 	TRAIT_MEMORY = 1 << 5,          /* allocating takes memory, not disk */
 	TRAIT_CHAIN = 1 << 6,           /* after a crash, clusters past EOF make an append an error */
+	TRAIT_WINDOWS = 1 << 7,         /* local, with FALLOC_FL_KEEP_SIZE and leases that count all openers */
 };
 
 /* What one call needs to know of its file. */

@@ -200,6 +200,7 @@ LAZY(int, lio_listio, (int mode, struct aiocb *const *list, int count, struct si
 LAZY(int, lio_listio64, (int mode, struct aiocb64 *const *list, int count, struct sigevent *event),
      (mode, list, count, event), -1)
 LAZY(int, system, (const char *command), (command), -1)
+LAZY(int, unshare, (int flags), (flags), -1)
 LAZY(FILE *, popen, (const char *command, const char *mode), (command, mode), NULL)
 #define SPAWN_PARAMETERS                                                           \
 	(pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, \

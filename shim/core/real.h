@@ -85,6 +85,7 @@ struct file_handle;
 	X(int, aio_write64, (struct aiocb64 * request))                                                  \
 	X(int, lio_listio, (int mode, struct aiocb *const *list, int count, struct sigevent *event))     \
 	X(int, lio_listio64, (int mode, struct aiocb64 *const *list, int count, struct sigevent *event)) \
+	X(int, unshare, (int flags))                                                                     \
 	X(int, clone, (int (*function)(void *), void *stack, int flags, void *argument, ...))            \
 	X(int, system, (const char *command))                                                            \
 	X(FILE *, popen, (const char *command, const char *mode))                                        \

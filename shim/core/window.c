@@ -17,6 +17,9 @@
 /* A write that deserves one all by itself: others' writes come between its pages. */
 #define LARGE_WRITE (1 << 20)
 
+/* So large a window is worth the proof that nobody else has the file open by now. */
+#define LARGE_WINDOW (1 << 20)
+
 /* A window takes at most this part of what is free: others record, too. */
 #define PART_OF_FREE  16
 
@@ -35,6 +38,7 @@ enum {
 	KNOWN_STREAMS = 1 << 4,  /* stdio = auto */
 	KNOWN_WINDOWED = 1 << 5, /* there may be blocks of ours past EOF */
 	KNOWN_ENDED = 1 << 6,    /* no window, heal or trim any more */
+	KNOWN_SOLE = 1 << 7,     /* nobody else had it open when a window was made */
 };
 
 /* description.state: free when 0, so that the last to leave is the one who frees it. */
@@ -65,6 +69,7 @@ static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
 
 static atomic_int possible;  /* some file may have a window */
 static atomic_int suspended; /* calls of window_suspend without window_resume */
+static atomic_uint moment;   /* how often a suspension began or ended */
 static atomic_int live;      /* descriptions that are in use, or were */
 static uint64_t earliest;    /* the smallest window_after of any file */
 
@@ -170,57 +175,75 @@ static void let_go(struct description *d, const uint64_t *signals)
 
 /* The lease: nobody else has the file open */
 
-/* Returns 0, or why there is no lease. Signals are blocked: a break sends one. */
+/* A break sends this one, which queues, to the thread that took the lease: ours can be
+ * told from the program's own. */
+#define BREAK_SIGNAL       64
+#define SIGNAL_SET(signal) (1ULL << ((signal)-1))
+
+static void disown(int fd)
+{
+	const struct f_owner_ex nobody = {F_OWNER_TID, 0};
+
+	sys_fcntl(fd, F_SETSIG, NULL);
+	sys_fcntl(fd, F_SETOWN_EX, &nobody);
+}
+
+/* Returns 0, or why there is no lease. Signals are blocked. The file has no owner, signal
+ * or lease yet: it was opened here, and F_SETOWN and the like end it (hooks/duplicate.c). */
 static int take_lease(int fd)
 {
-	const struct f_owner_ex me = {F_OWNER_TID, (int)SYS0(SYS_gettid)}, nobody = {F_OWNER_TID, 0};
-	struct f_owner_ex owner = {0, 0};
-	uint64_t pending = 0;
-	int error;
+	const struct f_owner_ex me = {F_OWNER_TID, (int)SYS0(SYS_gettid)};
+	int error = -sys_fcntl(fd, F_SETOWN_EX, &me);
 
-	/* A lease overwrites who gets the file's signals, and which (fcntl(2)). */
-	if (sys_fcntl(fd, F_GETOWN_EX, &owner) < 0 || owner.pid != 0 || sys_fcntl(fd, F_GETSIG, NULL) != 0 ||
-	    sys_fcntl(fd, F_GETLEASE, NULL) != F_UNLCK)
-		return EBUSY;
-	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
-	if (pending & 1ULL << (SIGIO - 1))
-		return EAGAIN;
-	if (sys_fcntl(fd, F_SETOWN_EX, &me) < 0)
-		return EBUSY;
-	sys_fcntl(fd, F_SETSIG, (const void *)(long)SIGIO);
+	if (error)
+		return error;
+	sys_fcntl(fd, F_SETSIG, (const void *)(long)BREAK_SIGNAL);
 	error = -sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_WRLCK);
-	if (error) {
-		sys_fcntl(fd, F_SETSIG, NULL);
-		sys_fcntl(fd, F_SETOWN_EX, &nobody);
-	}
+	if (error)
+		disown(fd);
 	return error;
 }
 
-/* If somebody wanted to open the file meanwhile, this thread was sent a SIGIO that names fd. */
-static void take_signal_of_lease(int fd)
+static int next_pending(int signal, siginfo_t *info)
 {
-	const struct {
-		int64_t seconds, nanoseconds;
-	} at_once = {0, 0};
-	const uint64_t sigio = 1ULL << (SIGIO - 1);
+	static const int64_t at_once[2] = {0, 0};
+	const uint64_t set = SIGNAL_SET(signal);
+
+	return SYS4(SYS_rt_sigtimedwait, &set, info, at_once, sizeof(set)) == signal;
+}
+
+static void send_again(int signal, const siginfo_t *info)
+{
+	SYS4(SYS_rt_tgsigqueueinfo, sys_getpid(), SYS0(SYS_gettid), signal, info);
+}
+
+/* Take the signal of a break off again. Those before it in the queue go to its end, so that
+ * all keep their order. Where the queue is full (RLIMIT_SIGPENDING) the kernel sends a
+ * plain SIGIO instead (fs/fcntl.c, send_sigio_to_task). */
+static void take_signal_of_break(int fd, int broken)
+{
 	uint64_t pending = 0;
 	siginfo_t info;
 
 	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
-	if (!(pending & sigio) || SYS4(SYS_rt_sigtimedwait, &sigio, &info, &at_once, sizeof(sigio)) != SIGIO)
-		return;
-	if (info.si_code != POLL_MSG || info.si_fd != fd) /* meant for the program */
-		SYS2(SYS_kill, sys_getpid(), SIGIO);
+	if (pending & SIGNAL_SET(BREAK_SIGNAL)) {
+		for (int i = 0; i < 1000 && next_pending(BREAK_SIGNAL, &info); i++) {
+			if (info.si_code == POLL_MSG && info.si_fd == fd)
+				return;
+			send_again(BREAK_SIGNAL, &info);
+		}
+	}
+	if (broken && pending & SIGNAL_SET(SIGIO) && next_pending(SIGIO, &info) && info.si_code != SI_KERNEL)
+		send_again(SIGIO, &info);
 }
 
 static void return_lease(int fd)
 {
-	const struct f_owner_ex nobody = {F_OWNER_TID, 0};
+	int broken = sys_fcntl(fd, F_GETLEASE, NULL) != F_WRLCK;
 
 	sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_UNLCK);
-	sys_fcntl(fd, F_SETSIG, NULL);
-	sys_fcntl(fd, F_SETOWN_EX, &nobody);
-	take_signal_of_lease(fd);
+	disown(fd);
+	take_signal_of_break(fd, broken);
 }
 
 /* Cutting what lies past EOF */
@@ -230,6 +253,12 @@ static int is_same(const struct description *d, const struct statx *stx)
 	return stx->stx_ino == d->inode && stx->stx_dev_major == d->major && stx->stx_dev_minor == d->minor;
 }
 
+/* Does truncating take something from the file (inode(7), capabilities(7))? */
+static int is_privileged(int fd, const struct statx *stx)
+{
+	return stx->stx_mode & (S_ISUID | S_ISGID) || SYS4(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0;
+}
+
 /* Truncate to the size that the file has anyway, which frees what lies behind it.
  * Only in the hands of the sole writer: held, and under a lease. */
 static int cut(int fd, const struct statx *stx)
@@ -237,7 +266,7 @@ static int cut(int fd, const struct statx *stx)
 	const struct {
 		int64_t seconds, nanoseconds;
 	} times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
-	int error = -sys_ftruncate(fd, (off64_t)stx->stx_size);
+	int error = is_privileged(fd, stx) ? EPERM : -sys_ftruncate(fd, (off64_t)stx->stx_size);
 
 	if (!error)
 		SYS4(SYS_utimensat, fd, NULL, times, 0);
@@ -253,7 +282,7 @@ static int cut_if_sole(int fd, const struct description *d, enum call call)
 	int error = take_lease(fd);
 
 	if (!error) {
-		error = -sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO | STATX_MTIME, &stx);
+		error = -sys_statx(fd, "", AT_EMPTY_PATH, STATX_MODE | STATX_SIZE | STATX_INO | STATX_MTIME, &stx);
 		if (!error && d && !is_same(d, &stx))
 			error = EBADF;
 		if (!error)
@@ -272,7 +301,7 @@ static void trim(struct description *d, int fd)
 {
 	struct statx stx;
 
-	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED))
+	if ((atomic_load(&d->flags) & (KNOWN_WINDOWED | KNOWN_ENDED)) != KNOWN_WINDOWED)
 		return;
 	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
 		return;
@@ -304,11 +333,14 @@ static void end(struct description *d, int fd, int trimming)
 {
 	uint64_t signals;
 
-	atomic_fetch_or(&d->flags, KNOWN_ENDED);
 	wait_while_held(d);
 	if (trimming && hold(d, 0, &signals)) {
 		trim(d, fd);
+		atomic_fetch_or(&d->flags, KNOWN_ENDED);
 		let_go(d, &signals);
+	} else {
+		atomic_fetch_or(&d->flags, KNOWN_ENDED);
+		wait_while_held(d);
 	}
 }
 
@@ -358,7 +390,12 @@ static void heal_appended(int fd)
 	restore_signals(&signals);
 }
 
-void window_opened(int fd, int flags)
+unsigned window_moment(void)
+{
+	return atomic_load(&moment);
+}
+
+void window_opened(int fd, int flags, unsigned before)
 {
 	int fresh = flags & O_TRUNC || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 	struct description *d;
@@ -369,7 +406,7 @@ void window_opened(int fd, int flags)
 	if (fd < 0 || (flags & O_ACCMODE) == O_RDONLY || flags & (O_PATH | O_DIRECTORY) || !may_be_known())
 		return;
 	if (flags & O_APPEND) {
-		if (!fresh)
+		if (!fresh && before == window_moment())
 			heal_appended(fd);
 		return;
 	}
@@ -386,8 +423,9 @@ void window_opened(int fd, int flags)
 	atomic_fetch_and(&d->state, ~HELD);
 	atomic_store(&live, 1);
 	atomic_store(entry, (unsigned short)known);
-	/* A suspension that began meanwhile may have looked before this entry was there. */
-	if (!may_be_known())
+	/* A suspension that began meanwhile may have looked before this entry was there,
+	 * and one that has ended may have shared the descriptor. */
+	if (!may_be_known() || before != window_moment())
 		end_entry(entry, fd, 0);
 }
 
@@ -415,7 +453,7 @@ void window_duplicated(unsigned known, int fd)
 	if (entry) {
 		atomic_store(entry, (unsigned short)known);
 	} else {
-		atomic_fetch_or(&description[known].flags, KNOWN_ENDED); /* it could be written to unseen */
+		end(&description[known], fd, 0); /* it could be written to unseen */
 		drop(known);
 	}
 }
@@ -428,8 +466,7 @@ static void close_entry(atomic_ushort *entry, int fd)
 
 	if (!known)
 		return;
-	if (atomic_load(&d->flags) & KNOWN_WINDOWED && !(atomic_load(&d->flags) & KNOWN_ENDED) &&
-	    atomic_load(&d->state) < 2 * REFERENCE && hold(d, 0, &signals)) {
+	if (atomic_load(&d->flags) & KNOWN_WINDOWED && atomic_load(&d->state) < 2 * REFERENCE && hold(d, 0, &signals)) {
 		trim(d, fd);
 		let_go(d, &signals);
 	}
@@ -485,19 +522,6 @@ int window_relieve(void)
 	return atomic_load(&given_back);
 }
 
-void window_closing_range(unsigned first, unsigned last)
-{
-	each(first, last, close_entry);
-}
-
-void window_resized(int fd)
-{
-	unsigned known = window_of(fd);
-
-	if (known)
-		atomic_store(&description[known].budget, 0);
-}
-
 void window_end(int fd)
 {
 	if (window_of(fd))
@@ -515,14 +539,21 @@ static void share_entry(atomic_ushort *entry, int fd)
 	end_entry(entry, fd, 1);
 }
 
+void window_end_range(unsigned first, unsigned last)
+{
+	each(first, last, share_entry);
+}
+
 void window_suspend(void)
 {
 	atomic_fetch_add(&suspended, 1);
+	atomic_fetch_add(&moment, 1);
 	each(0, UINT32_MAX, share_entry);
 }
 
 void window_resume(void)
 {
+	atomic_fetch_add(&moment, 1);
 	atomic_fetch_sub(&suspended, 1);
 }
 
@@ -582,7 +613,7 @@ static int learn(struct description *d, int fd, off64_t *size)
 	struct file file;
 
 	if (policy_of(fd, NULL, &file) || !S_ISREG(file.mode) || file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE ||
-	    (file.traits & (TRAIT_KNOWN | TRAIT_SYNCHRONOUS | TRAIT_MEMORY)) != TRAIT_KNOWN)
+	    (file.traits & (TRAIT_WINDOWS | TRAIT_SYNCHRONOUS)) != TRAIT_WINDOWS)
 		return 0;
 	*size = file.size;
 	d->major = file.major;
@@ -631,9 +662,24 @@ static int is_preallocated(const struct description *d, int fd, off64_t size, of
 	const off64_t page = 64 << 10; /* no block is larger */
 	struct extent behind = {(size + page - 1) / page * page, until}, hole;
 
-	if (d->end > size || behind.start >= behind.end || extent_next_hole(fd, behind, &hole))
+	if (d->end || behind.start >= behind.end || extent_next_hole(fd, behind, &hole))
 		return 0;
 	return hole.start > behind.start || hole.end < behind.end;
+}
+
+/* Whoever else has the file open could keep us from giving the window back. */
+static int prove_sole(struct description *d, int fd, off64_t length)
+{
+	int error;
+
+	if (atomic_load(&d->flags) & KNOWN_SOLE && length < LARGE_WINDOW)
+		return 0;
+	error = take_lease(fd);
+	if (error)
+		return error;
+	return_lease(fd);
+	atomic_fetch_or(&d->flags, KNOWN_SOLE);
+	return 0;
 }
 
 /* Returns 0, EAGAIN when it may work later, or another errno when it will not. */
@@ -647,10 +693,9 @@ static int preallocate(struct description *d, int fd, off64_t size, off64_t unti
 		return EAGAIN;
 	if (is_preallocated(d, fd, size, target))
 		return EEXIST;
-	error = take_lease(fd);
+	error = prove_sole(d, fd, target - size);
 	if (error)
 		return error;
-	return_lease(fd);
 	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, size, target - size);
 	report_call(CALL_WINDOW, fd, (struct extent){size, target}, ANSWER_FALLOCATE, error, started);
 	atomic_fetch_or(&d->flags, KNOWN_WINDOWED);
@@ -678,6 +723,10 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 	if (until <= size || until <= d->end) {
 		atomic_store(&d->budget, (size > d->end ? size : d->end) - until);
 		return 1;
+	}
+	if (at > size && !(flags & KNOWN_CHAIN)) { /* a sparse file, which is to have its holes */
+		trim(d, fd);
+		return 0;
 	}
 	if (!(flags & KNOWN_FRESH)) {
 		/* The first write that extends a file that was there before. */
@@ -748,6 +797,23 @@ static void enter_with(unsigned known, int fd, off64_t at, size_t count, int str
 	extend(known, fd, at, bytes, stream);
 	if (count == 0)
 		atomic_fetch_add_explicit(&d->budget, bytes, memory_order_relaxed); /* window_leave subtracts */
+}
+
+unsigned window_changing(int fd)
+{
+	unsigned known = window_of(fd);
+
+	if (known)
+		enter(&description[known]);
+	return known;
+}
+
+void window_changed(unsigned known)
+{
+	if (!known)
+		return;
+	atomic_store(&description[known].budget, 0);
+	atomic_fetch_sub(&description[known].state, WRITER);
 }
 
 void window_enter(unsigned known, int fd, off64_t at, size_t count)

@@ -48,28 +48,34 @@ void window_leave(unsigned known, ssize_t uncounted);
 /* The same before a write that a FILE stream makes. */
 void window_enter_stream(unsigned known, int fd, size_t count);
 
+/* What window_opened needs from before the open. */
+unsigned window_moment(void);
+
 /* fd was just opened with these flags of open(2), and nobody else knows it yet. A file
  * that an append could make the file system turn read-only is healed here where it
  * was opened with O_APPEND, else before the first write that extends it. */
-void window_opened(int fd, int flags);
+void window_opened(int fd, int flags, unsigned before);
 
 /* fd is about to be duplicated: what window_duplicated then needs, with the new
  * descriptor, or -1 where there is none. */
 unsigned window_duplicate(int fd);
 void window_duplicated(unsigned known, int fd);
 
-/* fd is about to be closed (all from first to last): blocks past EOF go with it. */
+/* fd is about to be closed: blocks past EOF go with it. */
 void window_closing(int fd);
-void window_closing_range(unsigned first, unsigned last);
 
 /* A write found no space: give back what other windows hold. Says whether there was any. */
 int window_relieve(void);
 
-/* The program resized the file of fd: look again before the next write. */
-void window_resized(int fd);
+/* Around a change of the file's size or blocks that is no write, as a writer's. */
+unsigned window_changing(int fd);
+void window_changed(unsigned known);
 
-/* From now on fd may be written to unseen, or holds a preallocation of the program's own. */
+/* From now on fd (all from first to last) may be written to unseen, or be another file. */
 void window_end(int fd);
+void window_end_range(unsigned first, unsigned last);
+
+/* The program preallocates past EOF itself. */
 void window_end_untrimmed(int fd);
 
 /* Other processes are about to share every descriptor: all windows end, and none

@@ -25,23 +25,32 @@ static int answer_posix_fallocate(int fd, off64_t offset, off64_t length)
 
 HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 {
+	unsigned known = window_changing(fd);
 	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 
-	return error == RESERVE_PASS ? real.posix_fallocate(fd, offset, length) : error;
+	if (error == RESERVE_PASS)
+		error = real.posix_fallocate(fd, offset, length);
+	window_changed(known);
+	return error;
 }
 
 HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 {
+	unsigned known = window_changing(fd);
 	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 
-	return error == RESERVE_PASS ? real.posix_fallocate64(fd, offset, length) : error;
+	if (error == RESERVE_PASS)
+		error = real.posix_fallocate64(fd, offset, length);
+	window_changed(known);
+	return error;
 }
 
 /* What the program preallocates past EOF is not ours to trim. */
-static void keep_preallocation(int fd, int mode)
+static unsigned changing(int fd, int mode)
 {
 	if (mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE))
 		window_end_untrimmed(fd);
+	return window_changing(fd);
 }
 
 static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
@@ -56,20 +65,26 @@ static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
 
 HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 {
+	unsigned known = changing(fd, mode);
 	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 
-	keep_preallocation(fd, mode);
 	if (error == RESERVE_PASS)
-		return real.fallocate(fd, mode, offset, length);
-	return error ? hook_fail(error) : 0;
+		error = real.fallocate(fd, mode, offset, length);
+	else if (error)
+		error = hook_fail(error);
+	window_changed(known);
+	return error;
 }
 
 HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 {
+	unsigned known = changing(fd, mode);
 	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 
-	keep_preallocation(fd, mode);
 	if (error == RESERVE_PASS)
-		return real.fallocate64(fd, mode, offset, length);
-	return error ? hook_fail(error) : 0;
+		error = real.fallocate64(fd, mode, offset, length);
+	else if (error)
+		error = hook_fail(error);
+	window_changed(known);
+	return error;
 }

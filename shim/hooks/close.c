@@ -20,14 +20,16 @@ HOOK int close(int fd)
 
 HOOK int close_range(unsigned first, unsigned last, int flags)
 {
+	if (flags & CLOSE_RANGE_UNSHARE)
+		window_off(); /* our table is of one set of descriptors */
 	if (!(flags & CLOSE_RANGE_CLOEXEC))
-		window_closing_range(first, last);
+		window_end_range(first, last);
 	return real.close_range(first, last, flags);
 }
 
 HOOK void closefrom(int first)
 {
-	window_closing_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX);
+	window_end_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX);
 	real.closefrom(first);
 }
 

@@ -2,6 +2,14 @@
 #include "sys.h"
 #include "write.h"
 
+/* Where a call reads or writes; an offset that cannot be read is the kernel's to refuse. */
+static off64_t position(const off64_t *offset)
+{
+	off64_t at;
+
+	return offset && !sys_read_memory(&at, offset, sizeof(at)) ? at : WINDOW_AT_POSITION;
+}
+
 /* How much of length there is to read; 0 where that cannot be told. */
 static size_t available(int in, const off64_t *offset, size_t length)
 {
@@ -10,7 +18,9 @@ static size_t available(int in, const off64_t *offset, size_t length)
 
 	if (sys_statx(in, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &stx) < 0 || !S_ISREG(stx.stx_mode))
 		return 0;
-	at = offset ? *offset : (off64_t)SYS3(SYS_lseek, in, 0, SEEK_CUR);
+	at = position(offset);
+	if (at == WINDOW_AT_POSITION)
+		at = (off64_t)SYS3(SYS_lseek, in, 0, SEEK_CUR);
 	if (at < 0 || (uint64_t)at >= stx.stx_size)
 		return 0;
 	return stx.stx_size - (uint64_t)at < length ? stx.stx_size - (uint64_t)at : length;
@@ -22,7 +32,7 @@ HOOK ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_o
 
 	if (!known)
 		return real.copy_file_range(in, in_offset, out, out_offset, length, flags);
-	RETURN_KNOWN_WRITE(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, available(in, in_offset, length),
+	RETURN_KNOWN_WRITE(known, out, position(out_offset), available(in, in_offset, length),
 			   real.copy_file_range(in, in_offset, out, out_offset, length, flags));
 }
 
@@ -46,6 +56,6 @@ HOOK ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, si
 
 	if (!known)
 		return real.splice(in, in_offset, out, out_offset, length, flags);
-	RETURN_KNOWN_WRITE(known, out, out_offset ? *out_offset : WINDOW_AT_POSITION, 0,
+	RETURN_KNOWN_WRITE(known, out, position(out_offset), 0,
 			   real.splice(in, in_offset, out, out_offset, length, flags));
 }

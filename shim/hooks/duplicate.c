@@ -1,8 +1,7 @@
 /* dup and its kin, fcntl, sendmsg: who else may write to a file that is known (window.h). */
 #include "hook.h"
 
-#include <string.h>
-
+#include "sys.h"
 #include "window.h"
 
 HOOK int dup(int fd)
@@ -15,21 +14,26 @@ HOOK int dup(int fd)
 	return result;
 }
 
-/* `to` is closed by the call; it may have been known itself. */
-#define DUP2(name, parameters, ...)                       \
-	HOOK int name parameters                          \
-	{                                                 \
-		unsigned known;                           \
-		int result;                               \
-                                                          \
-		if (fd == to)                             \
-			return real.name(__VA_ARGS__);    \
-		window_closing(to);                       \
-		known = window_duplicate(fd);             \
-		result = real.name(__VA_ARGS__);          \
-		if (known)                                \
-			window_duplicated(known, result); \
-		return result;                            \
+extern char __libc_single_threaded __attribute__((weak)); /* from glibc 2.32 (sys/single_threaded.h) */
+
+/* `to` is closed by the call. Another thread may be about to write to what it was, and be
+ * counted there: what it becomes is not known then. */
+#define DUP2(name, parameters, ...)                                      \
+	HOOK int name parameters                                         \
+	{                                                                \
+		unsigned known;                                          \
+		int result;                                              \
+                                                                         \
+		if (fd == to)                                            \
+			return real.name(__VA_ARGS__);                   \
+		window_end(to);                                          \
+		if (!&__libc_single_threaded || !__libc_single_threaded) \
+			window_end(fd);                                  \
+		known = window_duplicate(fd);                            \
+		result = real.name(__VA_ARGS__);                         \
+		if (known)                                               \
+			window_duplicated(known, result);                \
+		return result;                                           \
 	}
 DUP2(dup2, (int fd, int to), fd, to)
 DUP2(__dup2, (int fd, int to), fd, to)
@@ -72,35 +76,49 @@ FCNTL(fcntl)
 FCNTL(fcntl64)
 FCNTL(__fcntl)
 
-static void pass_on(const struct msghdr *message)
+/* The most that are passed in one message (net/core/scm.c, SCM_MAX_FD). */
+#define MOST_PASSED 253
+
+/* Descriptors that are passed on, in the data of a control message. */
+static void end_passed(const char *data, size_t length)
 {
-	struct cmsghdr *header = message->msg_control ? CMSG_FIRSTHDR(message) : NULL;
+	int passed[MOST_PASSED];
+	size_t count = length / sizeof(int);
 
-	for (; header; header = CMSG_NXTHDR((struct msghdr *)message, header)) {
-		size_t count;
+	if (count > MOST_PASSED || sys_read_memory(passed, data, count * sizeof(int)))
+		return; /* the kernel refuses it, too */
+	for (size_t i = 0; i < count; i++)
+		window_end(passed[i]);
+}
 
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < count; i++) {
-			int fd;
+static void pass_on(const struct msghdr *at)
+{
+	struct msghdr message;
+	struct cmsghdr header;
 
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
-			window_end(fd);
-		}
+	if (sys_read_memory(&message, at, sizeof(message)) || !message.msg_control)
+		return;
+	for (size_t done = 0; done + sizeof(header) <= message.msg_controllen; done += CMSG_ALIGN(header.cmsg_len)) {
+		const char *control = (const char *)message.msg_control + done;
+
+		if (sys_read_memory(&header, control, sizeof(header)) || header.cmsg_len < sizeof(header) ||
+		    header.cmsg_len > message.msg_controllen - done)
+			return;
+		if (header.cmsg_level == SOL_SOCKET && header.cmsg_type == SCM_RIGHTS)
+			end_passed(control + CMSG_LEN(0), header.cmsg_len - CMSG_LEN(0));
 	}
 }
 
 HOOK ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	if (message && window_any())
+	if (window_any())
 		pass_on(message);
 	return real.sendmsg(fd, message, flags);
 }
 
 HOOK int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
-	for (unsigned i = 0; messages && i < count && window_any(); i++)
+	for (unsigned i = 0; i < count && i < UIO_MAXIOV && window_any(); i++)
 		pass_on(&messages[i].msg_hdr);
 	return real.sendmmsg(fd, messages, count, flags);
 }

@@ -3,14 +3,29 @@
 #include "process.h"
 
 #include "hook.h"
+
+#include <link.h>
+#include <sched.h>
+#include <string.h>
+
 #include "window.h"
 
 /* pthread_atfork is this call, as an object file of its own in every library that uses it. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object)
 	__attribute__((weak));
 
-void process_watch_forks(void)
+static int is_liburing(struct dl_phdr_info *object, size_t size, void *context)
 {
+	(void)size;
+	(void)context;
+	return strstr(object->dlpi_name, "/liburing") != NULL;
+}
+
+void process_watch(void)
+{
+	/* It writes through a ring, and sets it up with system calls of its own. */
+	if (dl_iterate_phdr(is_liburing, NULL))
+		window_off();
 	if (__register_atfork)
 		__register_atfork(window_suspend, window_resume, window_resume_in_child, NULL);
 	else
@@ -69,6 +84,14 @@ HOOK int clone(int (*function)(void *), void *stack, int flags, void *argument, 
 	va_end(arguments);
 	window_off();
 	return real.clone(function, stack, flags, argument, a, b, c);
+}
+
+/* Our table is of one set of descriptors. */
+HOOK int unshare(int flags)
+{
+	if (flags & CLONE_FILES)
+		window_off();
+	return real.unshare(flags);
 }
 
 HOOK int system(const char *command)

@@ -54,8 +54,9 @@ static void watch(long number, long a)
 	case SYS_writev:
 	case SYS_pwritev:
 	case SYS_pwritev2:
+	case SYS_ftruncate:
+	case SYS_fallocate:
 	case SYS_dup:
-	case SYS_dup3:
 	case SYS_fcntl:
 	case SYS_close:
 		window_end((int)a);
@@ -65,6 +66,8 @@ static void watch(long number, long a)
 	case SYS_vfork:
 	case SYS_dup2:
 #endif
+	case SYS_dup3:
+	case SYS_unshare:
 	case SYS_clone:
 #ifdef SYS_clone3
 	case SYS_clone3:

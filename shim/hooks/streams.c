@@ -167,33 +167,33 @@ static int flags_of(const char *mode)
 }
 
 /* Writes that are not seen must not be to files that are known; an O_APPEND one never is. */
-static FILE *opened(FILE *stream, const char *mode)
+static FILE *opened(FILE *stream, const char *mode, unsigned before)
 {
 	if (stream && window_possible() && (installed || flags_of(mode) & O_APPEND))
-		window_opened(fileno_unlocked(stream), flags_of(mode));
+		window_opened(fileno_unlocked(stream), flags_of(mode), before);
 	return stream;
 }
 
-#define FOPEN(name)                                         \
-	HOOK FILE *name(const char *path, const char *mode) \
-	{                                                   \
-		return opened(real.name(path, mode), mode); \
+#define FOPEN(name)                                                 \
+	HOOK FILE *name(const char *path, const char *mode)         \
+	{                                                           \
+		unsigned before = window_moment();                  \
+                                                                    \
+		return opened(real.name(path, mode), mode, before); \
 	}
 FOPEN(fopen)
 FOPEN(fopen64)
 
-/* Without a path the descriptor stays, and so does what is known of it; or it is
- * reopened, through /proc, and what was known is forgotten when the old one is closed. */
+/* Without a path the same file is opened again, under the same number (libio/freopen.c). */
 #define FREOPEN(name)                                                     \
 	HOOK FILE *name(const char *path, const char *mode, FILE *stream) \
 	{                                                                 \
-		int fd = fileno_unlocked(stream);                         \
+		unsigned before = window_moment();                        \
 		FILE *result;                                             \
                                                                           \
-		if (!installed || !path)                                  \
-			window_end(fd);                                   \
+		window_end(fileno_unlocked(stream));                      \
 		result = real.name(path, mode, stream);                   \
-		return path ? opened(result, mode) : result;              \
+		return path ? opened(result, mode, before) : result;      \
 	}
 FREOPEN(freopen)
 FREOPEN(freopen64)

@@ -25,22 +25,28 @@ static int answer_truncate(const char *path, off64_t length)
 
 HOOK int ftruncate(int fd, off_t length)
 {
+	unsigned known = window_changing(fd);
 	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 
-	window_resized(fd);
 	if (result == RESIZE_GO_ON)
-		return real.ftruncate(fd, length);
-	return result > 0 ? hook_fail(result) : 0;
+		result = real.ftruncate(fd, length);
+	else if (result > 0)
+		result = hook_fail(result);
+	window_changed(known);
+	return result;
 }
 
 HOOK int ftruncate64(int fd, off64_t length)
 {
+	unsigned known = window_changing(fd);
 	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 
-	window_resized(fd);
 	if (result == RESIZE_GO_ON)
-		return real.ftruncate64(fd, length);
-	return result > 0 ? hook_fail(result) : 0;
+		result = real.ftruncate64(fd, length);
+	else if (result > 0)
+		result = hook_fail(result);
+	window_changed(known);
+	return result;
 }
 
 HOOK int truncate(const char *path, off_t length)

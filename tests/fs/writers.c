@@ -36,6 +36,7 @@ static struct shared {
 	atomic_int stop;
 	atomic_int ready;                /* the other has the file */
 	atomic_uint acknowledged[LANES]; /* records 0 to this are in the file */
+	atomic_uint signals;             /* sent to the opener, and not received yet */
 } * shared;
 
 static const char *path, *self;
@@ -97,6 +98,14 @@ static ssize_t put_vector(int to, const void *record, size_t size, off_t at)
 	return pwritev(to, &iov, 1, at);
 }
 
+static int reserves; /* the other lane is zeros */
+
+static ssize_t put_reservation(int to, const void *record, size_t size, off_t at)
+{
+	(void)record;
+	return posix_fallocate(to, at, (off_t)size) ? -1 : (ssize_t)size;
+}
+
 static FILE *stream;
 
 static ssize_t put_stream(int to, const void *record, size_t size, off_t at)
@@ -140,6 +149,12 @@ static void start_raw(void)
 static void start_vectors(void)
 {
 	start_thread(put_vector, fd);
+}
+
+static void start_reservations(void)
+{
+	reserves = 1;
+	start_thread(put_reservation, fd);
 }
 
 static void start_duplicate(void)
@@ -280,8 +295,10 @@ static void stop_orphan(void)
 		sched_yield();
 }
 
-static void start_opened(void)
+static void start_opened_and(int signal)
 {
+	const union sigval value = {0};
+
 	child = fork();
 	if (child == 0) {
 		int again = open(path, O_RDWR);
@@ -291,11 +308,43 @@ static void start_opened(void)
 			for (int i = 0; i < 3; i++)
 				put_next(pwrite, again, OTHER);
 			atomic_store(&shared->ready, 1);
+			if (signal && sigqueue(getppid(), signal, value) == 0)
+				atomic_fetch_add(&shared->signals, 1);
 			close(again);
 			again = open(path, O_RDWR);
 		}
 		_exit(0);
 	}
+}
+
+static void start_opened(void)
+{
+	start_opened_and(0);
+}
+
+/* The signal that the library uses for leases is the program's, too. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)context;
+	if (info->si_code == SI_QUEUE)
+		atomic_fetch_sub(&shared->signals, 1);
+	else
+		atomic_store(&shared->signals, 1U << 30); /* a stranger */
+}
+
+static void start_opened_signals(void)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	sigaction(SIGRTMAX, &action, NULL);
+	start_opened_and(SIGRTMAX);
+}
+
+static void stop_opened_signals(void)
+{
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 static void start_passed(void)
@@ -339,6 +388,7 @@ static const struct way {
 	{"thread", start_same, stop_thread, 0},
 	{"closed", start_same, stop_thread, 1},
 	{"thread-fork", start_thread_fork, stop_thread_fork, 0},
+	{"reservations", start_reservations, stop_thread, 1},
 	{"vectors", start_vectors, stop_thread, 0},
 	{"raw", start_raw, stop_thread, 0},
 	{"duplicate", start_duplicate, stop_duplicate, 1},
@@ -351,6 +401,7 @@ static const struct way {
 	{"system", start_system, stop_orphan, 1},
 	{"passed", start_passed, stop_child, 1},
 	{"opened", start_opened, stop_child, 1},
+	{"opened-signals", start_opened_signals, stop_opened_signals, 1},
 };
 
 static unsigned lost_in(int again, enum lane lane)
@@ -358,9 +409,10 @@ static unsigned lost_in(int again, enum lane lane)
 	unsigned lost = 0;
 
 	for (unsigned number = 0; number < atomic_load(&shared->acknowledged[lane]); number++) {
-		char record[RECORD], expected[RECORD];
+		char record[RECORD], expected[RECORD] = {0};
 
-		fill(expected, lane, number);
+		if (lane != OTHER || !reserves)
+			fill(expected, lane, number);
 		if (pread(again, record, RECORD, place(lane, number)) != RECORD || memcmp(record, expected, RECORD))
 			lost++;
 	}
@@ -371,7 +423,7 @@ static unsigned long total[LANES];
 
 static unsigned long one_round(const struct way *way)
 {
-	unsigned count = 20 + (unsigned)rand() % 300, lost = 0;
+	unsigned count = 20 + (unsigned)rand() % 300, lost;
 	int again;
 
 	memset(shared, 0, sizeof(*shared));
@@ -394,6 +446,7 @@ static unsigned long one_round(const struct way *way)
 	if (!way->closes_first)
 		close(fd);
 	again = open(path, O_RDONLY);
+	lost = atomic_load(&shared->signals);
 	for (enum lane lane = 0; lane < LANES; lane++) {
 		lost += lost_in(again, lane);
 		total[lane] += atomic_load(&shared->acknowledged[lane]);

@@ -26,6 +26,11 @@ TestSuite(window, .init = set_up);
 
 #define FRESH (O_WRONLY | O_CREAT | O_TRUNC)
 
+static void opened(int fd, int flags)
+{
+	window_opened(fd, flags, window_moment());
+}
+
 Test(window, nothing_is_known_at_first)
 {
 	for (int fd = -1; fd < 3000; fd++)
@@ -37,7 +42,7 @@ Test(window, nothing_is_known_at_first)
 
 Test(window, what_is_opened_for_writing_is_known_until_it_is_closed)
 {
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	cr_expect_neq(window_of(500), 0);
 	cr_expect_neq(window_any(), 0);
 	window_closing(500);
@@ -46,18 +51,18 @@ Test(window, what_is_opened_for_writing_is_known_until_it_is_closed)
 
 Test(window, other_opens_are_not)
 {
-	window_opened(500, O_RDONLY);
-	window_opened(501, FRESH | O_APPEND);
-	window_opened(502, O_PATH);
-	window_opened(-1, FRESH);
+	opened(500, O_RDONLY);
+	opened(501, FRESH | O_APPEND);
+	opened(502, O_PATH);
+	opened(-1, FRESH);
 	for (int fd = 500; fd < 503; fd++)
 		cr_expect_eq(window_of(fd), 0);
 }
 
 Test(window, an_open_replaces_what_was_known)
 {
-	window_opened(500, FRESH);
-	window_opened(500, O_RDONLY);
+	opened(500, FRESH);
+	opened(500, O_RDONLY);
 	cr_expect_eq(window_of(500), 0);
 }
 
@@ -65,13 +70,13 @@ Test(window, duplicates_are_the_same)
 {
 	unsigned known;
 
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	known = window_duplicate(500);
 	window_duplicated(known, 2500);
 	cr_expect_eq(window_of(2500), window_of(500));
 	window_closing(500);
 	cr_expect_eq(window_of(2500), known);
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	cr_expect_neq(window_of(500), known, "still in use");
 	window_closing(2500);
 	cr_expect_eq(window_of(2500), 0);
@@ -79,7 +84,7 @@ Test(window, duplicates_are_the_same)
 
 Test(window, a_duplication_that_failed_changes_nothing)
 {
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	window_duplicated(window_duplicate(500), -1);
 	cr_expect_neq(window_of(500), 0);
 	cr_expect_eq(window_duplicate(600), 0);
@@ -87,11 +92,11 @@ Test(window, a_duplication_that_failed_changes_nothing)
 
 Test(window, hundred_thousand_duplicates)
 {
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	for (int fd = 1000; fd < 101000; fd++)
 		window_duplicated(window_duplicate(500), fd);
 	cr_expect_eq(window_of(100999), window_of(500));
-	window_closing_range(0, UINT_MAX);
+	window_end_range(0, UINT_MAX);
 	cr_expect_eq(window_of(500), 0);
 	cr_expect_eq(window_of(100999), 0);
 }
@@ -99,7 +104,7 @@ Test(window, hundred_thousand_duplicates)
 Test(window, descriptions_are_used_again)
 {
 	for (int i = 0; i < 20000; i++) {
-		window_opened(500, FRESH);
+		opened(500, FRESH);
 		cr_assert_neq(window_of(500), 0, "%d", i);
 		window_closing(500);
 	}
@@ -110,20 +115,20 @@ Test(window, too_many_are_not_known)
 	int known = 0;
 
 	for (int fd = 0; fd < 100000; fd++) {
-		window_opened(fd, FRESH);
+		opened(fd, FRESH);
 		known += window_of(fd) != 0;
 	}
 	cr_expect_eq(known, 4095);
 	window_closing(10);
-	window_opened(100000, FRESH);
+	opened(100000, FRESH);
 	cr_expect_neq(window_of(100000), 0, "one was free again");
 }
 
 Test(window, numbers_past_the_table_are_not_known)
 {
-	window_opened(INT_MAX, FRESH);
+	opened(INT_MAX, FRESH);
 	cr_expect_eq(window_of(INT_MAX), 0);
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	window_duplicated(window_duplicate(500), INT_MAX);
 	cr_expect_eq(window_of(INT_MAX), 0);
 }
@@ -131,8 +136,8 @@ Test(window, numbers_past_the_table_are_not_known)
 Test(window, a_range_is_closed_and_no_more)
 {
 	for (int fd = 10; fd < 3000; fd += 10)
-		window_opened(fd, FRESH);
-	window_closing_range(20, 2980);
+		opened(fd, FRESH);
+	window_end_range(20, 2980);
 	cr_expect_neq(window_of(10), 0);
 	cr_expect_eq(window_of(20), 0);
 	cr_expect_eq(window_of(1030), 0);
@@ -142,20 +147,35 @@ Test(window, a_range_is_closed_and_no_more)
 
 Test(window, a_suspension_ends_all_and_lets_none_begin)
 {
-	window_opened(500, FRESH);
-	window_opened(2500, FRESH);
+	opened(500, FRESH);
+	opened(2500, FRESH);
 	window_suspend();
 	cr_expect_eq(window_of(500), 0);
 	cr_expect_eq(window_of(2500), 0);
-	window_opened(600, FRESH);
+	opened(600, FRESH);
 	cr_expect_eq(window_of(600), 0);
 	window_suspend();
 	window_resume();
-	window_opened(600, FRESH);
+	opened(600, FRESH);
 	cr_expect_eq(window_of(600), 0, "they nest");
 	window_resume();
-	window_opened(600, FRESH);
+	opened(600, FRESH);
 	cr_expect_neq(window_of(600), 0);
+}
+
+Test(window, a_fork_between_an_open_and_its_record_has_shared_it)
+{
+	unsigned before = window_moment(), amid;
+
+	window_suspend();
+	amid = window_moment();
+	window_resume();
+	window_opened(500, FRESH, before);
+	cr_expect_eq(window_of(500), 0);
+	window_opened(501, FRESH, amid);
+	cr_expect_eq(window_of(501), 0, "it may have been opened before the fork itself");
+	opened(502, FRESH);
+	cr_expect_neq(window_of(502), 0);
 }
 
 Test(window, a_child_starts_anew)
@@ -163,17 +183,17 @@ Test(window, a_child_starts_anew)
 	window_suspend();
 	window_suspend(); /* another thread's, which the child does not have */
 	window_resume_in_child();
-	window_opened(600, FRESH);
+	opened(600, FRESH);
 	cr_expect_neq(window_of(600), 0);
 }
 
 Test(window, off_is_for_good)
 {
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	window_off();
 	cr_expect_eq(window_of(500), 0);
 	cr_expect_eq(window_possible(), 0);
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	cr_expect_eq(window_of(500), 0);
 }
 
@@ -184,13 +204,13 @@ Test(window, none_where_no_rule_wants_them)
 	cr_assert_eq(config_parse(&config, other, strlen(other), NULL, NULL), 0);
 	window_init();
 	cr_expect_eq(window_possible(), 0);
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	cr_expect_eq(window_of(500), 0);
 }
 
 Test(window, a_filter_ends_knowing)
 {
 	atomic_store(&library_active, 0);
-	window_opened(500, FRESH);
+	opened(500, FRESH);
 	cr_expect_eq(window_of(500), 0);
 }
