@@ -34,6 +34,7 @@ extern char **environ;
 /* Shared with the other writer, whatever process it is in. */
 static struct shared {
 	atomic_int stop;
+	atomic_int opened;               /* the opener has opened it again */
 	atomic_int ready;                /* the other has the file */
 	atomic_uint acknowledged[LANES]; /* records 0 to this are in the file */
 	atomic_uint signals;             /* sent to the opener, and not received yet */
@@ -295,31 +296,44 @@ static void stop_orphan(void)
 		sched_yield();
 }
 
-static void start_opened_and(int signal)
+/* After a fork, which has shared what was opened before. */
+static void open_again(void)
 {
-	const union sigval value = {0};
+	close(fd);
+	fd = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		fail(path);
+	atomic_store(&shared->acknowledged[OPENER], 0);
+	for (int i = 0; i < 20; i++)
+		put_next(pwrite, fd, OPENER);
+	atomic_store(&shared->opened, 1);
+}
 
+static void wait_for_open(void)
+{
+	while (!atomic_load(&shared->opened))
+		sched_yield();
+}
+
+static void start_opened(void)
+{
 	child = fork();
 	if (child == 0) {
-		int again = open(path, O_RDWR);
+		int again;
 
+		wait_for_open();
+		again = open(path, O_RDWR);
 		/* Comes and goes, so that it meets everything that the opener does. */
 		while (!atomic_load(&shared->stop)) {
 			for (int i = 0; i < 3; i++)
 				put_next(pwrite, again, OTHER);
 			atomic_store(&shared->ready, 1);
-			if (signal && sigqueue(getppid(), signal, value) == 0)
-				atomic_fetch_add(&shared->signals, 1);
 			close(again);
 			again = open(path, O_RDWR);
 		}
 		_exit(0);
 	}
-}
-
-static void start_opened(void)
-{
-	start_opened_and(0);
+	open_again();
 }
 
 /* The signal that the library uses for leases is the program's, too. */
@@ -333,16 +347,30 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		atomic_store(&shared->signals, 1U << 30); /* a stranger */
 }
 
+/* Glances at the file all the time, and sends signals in between. */
 static void start_opened_signals(void)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
+	const union sigval value = {0};
 
 	sigaction(SIGRTMAX, &action, NULL);
-	start_opened_and(SIGRTMAX);
+	child = fork();
+	if (child == 0) {
+		wait_for_open();
+		for (unsigned i = 0; atomic_load(&shared->stop) < 2; i++) {
+			atomic_store(&shared->ready, 1);
+			close(open(path, O_RDONLY));
+			if (i % 4 == 0 && sigqueue(getppid(), SIGRTMAX, value) == 0)
+				atomic_fetch_add(&shared->signals, 1);
+		}
+		_exit(0);
+	}
+	open_again();
 }
 
 static void stop_opened_signals(void)
 {
+	atomic_store(&shared->stop, 2);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -367,12 +395,7 @@ static void start_passed(void)
 		put_until_told(pwrite, other_fd);
 		_exit(0);
 	}
-	/* Opened now, so that passing it is all that shares it. */
-	close(fd);
-	fd = open(path, O_RDWR | O_TRUNC);
-	atomic_store(&shared->acknowledged[OPENER], 0);
-	for (int i = 0; i < 20; i++)
-		put_next(pwrite, fd, OPENER);
+	open_again();
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	if (sendmsg(pair[1], &message, 0) < 0)
 		fail("sendmsg");
