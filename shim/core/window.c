@@ -586,11 +586,6 @@ void window_init(void)
 
 /* Extending */
 
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t clamp(uint64_t value, uint64_t low, uint64_t high)
 {
 	value = value < low ? low : value;
@@ -639,28 +634,28 @@ static int look(struct description *d, int fd, off64_t *size)
 	return 1;
 }
 
-/* How far a window may reach that is to begin at size and hold the write up to `until`. */
-static off64_t reach(const struct description *d, int fd, off64_t size, off64_t until, unsigned flags)
+/* How far a window may reach that is to begin at `start` and hold the write up to `until`. */
+static off64_t reach(const struct description *d, int fd, off64_t start, off64_t until, unsigned flags)
 {
-	int64_t length = clamp((uint64_t)size, d->window, d->window_max), room = INT64_MAX;
+	int64_t length = clamp((uint64_t)start, d->window, d->window_max), room = INT64_MAX;
 	uint64_t limit = sys_file_size_limit();
 	struct statfs64 sfs;
 
 	if (sys_fstatfs(fd, &sfs) == 0 && sfs.f_blocks)
 		room = (int64_t)(sfs.f_bavail * (uint64_t)sfs.f_bsize);
-	if (until - size > room / PART_OF_FREE)
+	if (until - start > room / PART_OF_FREE)
 		return 0;
-	until += least(length, room / PART_OF_FREE);
+	until += extent_min(length, room / PART_OF_FREE);
 	if (limit < (uint64_t)until) /* vfat's fallocate does not look at it */
 		until = (off64_t)limit;
-	return flags & KNOWN_CHAIN ? least(until, FAT_MAX_SIZE) : until;
+	return flags & KNOWN_CHAIN ? extent_min(until, FAT_MAX_SIZE) : until;
 }
 
 /* Blocks behind EOF that are not ours belong to a preallocation that is to stay. */
-static int is_preallocated(const struct description *d, int fd, off64_t size, off64_t until)
+static int is_preallocated(const struct description *d, int fd, off64_t start, off64_t until)
 {
 	const off64_t page = 64 << 10; /* no block is larger */
-	struct extent behind = {(size + page - 1) / page * page, until}, hole;
+	struct extent behind = {(start + page - 1) / page * page, until}, hole;
 
 	if (d->end || behind.start >= behind.end || extent_next_hole(fd, behind, &hole))
 		return 0;
@@ -682,27 +677,35 @@ static int prove_sole(struct description *d, int fd, off64_t length)
 	return 0;
 }
 
-/* Returns 0, EAGAIN when it may work later, or another errno when it will not. */
-static int preallocate(struct description *d, int fd, off64_t size, off64_t until)
+/* From `start`, at or behind the end of file. Returns 0, EAGAIN when it may work later, or
+ * another errno when it will not. */
+static int preallocate(struct description *d, int fd, off64_t start, off64_t until)
 {
 	uint64_t started = report_clock();
-	off64_t target = reach(d, fd, size, until, atomic_load(&d->flags));
+	off64_t target = reach(d, fd, start, until, atomic_load(&d->flags));
 	int error;
 
-	if (target <= size)
+	if (target <= start)
 		return EAGAIN;
-	if (is_preallocated(d, fd, size, target))
+	if (is_preallocated(d, fd, start, target))
 		return EEXIST;
-	error = prove_sole(d, fd, target - size);
+	error = prove_sole(d, fd, target - start);
 	if (error)
 		return error;
-	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, size, target - size);
-	report_call(CALL_WINDOW, fd, (struct extent){size, target}, ANSWER_FALLOCATE, error, started);
+	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, start, target - start);
+	report_call(CALL_WINDOW, fd, (struct extent){start, target}, ANSWER_FALLOCATE, error, started);
 	atomic_fetch_or(&d->flags, KNOWN_WINDOWED);
 	d->end = target;
 	if (error) /* FAT keeps what it had got so far */
 		trim(d, fd);
 	return error;
+}
+
+/* How far past the end a write may begin that has a window. On FAT the gap is allocated
+ * anyway; elsewhere it is a hole, which stays one, and a sparse file is to have more of them. */
+static off64_t farthest(const struct description *d, off64_t size, unsigned flags)
+{
+	return clamp(flags & KNOWN_CHAIN ? (uint64_t)size : 0, d->window, d->window_max);
 }
 
 /* Look at the file of d, held, and set the budget. Returns 0 to forget about it. */
@@ -724,10 +727,6 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		atomic_store(&d->budget, (size > d->end ? size : d->end) - until);
 		return 1;
 	}
-	if (at > size && !(flags & KNOWN_CHAIN)) { /* a sparse file, which is to have its holes */
-		trim(d, fd);
-		return 0;
-	}
 	if (!(flags & KNOWN_FRESH)) {
 		/* The first write that extends a file that was there before. */
 		if (flags & KNOWN_CHAIN && (cut_if_sole(fd, d, CALL_HEAL) || size > 0))
@@ -735,8 +734,8 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		atomic_fetch_or(&d->flags, KNOWN_FRESH);
 	}
 	error = EAGAIN;
-	if (size >= begins(d->window_after, count) && at <= size + clamp((uint64_t)size, d->window, d->window_max))
-		error = preallocate(d, fd, size, until);
+	if (size >= begins(d->window_after, count) && at <= size + farthest(d, size, flags))
+		error = preallocate(d, fd, flags & KNOWN_CHAIN ? size : extent_max(size, at), until);
 	if (!error)
 		atomic_store(&d->budget, d->end - until);
 	else if (size < begins(d->window_after, count))
