@@ -296,10 +296,9 @@ static void stop_orphan(void)
 		sched_yield();
 }
 
-/* After a fork, which has shared what was opened before. */
+/* After a fork; what was open at it is shared. */
 static void open_again(void)
 {
-	close(fd);
 	fd = open(path, O_RDWR | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
 		fail(path);
@@ -317,6 +316,7 @@ static void wait_for_open(void)
 
 static void start_opened(void)
 {
+	close(fd);
 	child = fork();
 	if (child == 0) {
 		int again;
@@ -354,6 +354,7 @@ static void start_opened_signals(void)
 	const union sigval value = {0};
 
 	sigaction(SIGRTMAX, &action, NULL);
+	close(fd);
 	child = fork();
 	if (child == 0) {
 		wait_for_open();
@@ -388,6 +389,7 @@ static void start_passed(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		fail("socketpair");
+	close(fd);
 	child = fork();
 	if (child == 0) {
 		recvmsg(pair[0], &message, 0);
