@@ -161,6 +161,7 @@ done
 # Other writers
 for way in thread closed reservations thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system \
 	passed opened opened-signals; do
-	like "another writer, $way" ' lost=0$' "$($with "$BUILD/tests/writers" $way ${LONG:+3}1 w)"
+	case $way in closed | reservations | opened*) seconds=4 ;; *) seconds=1 ;; esac
+	like "another writer, $way" ' lost=0$' "$($with "$BUILD/tests/writers" $way "${LONG:+3}$seconds" w)"
 done
 finish
