@@ -25,6 +25,14 @@ for method in write pwrite writev pwritev pwritev2 dup threads fwrite fprintf pu
 	is "$method: nothing is left behind the end" 8192 "$(stat -c %b /mnt/fat/$method/0)"
 	rm -r /mnt/fat/$method
 done
+if [ -x $BUILD/tests/recordxx ]; then
+	mkdir /mnt/fat/xx && $with $BUILD/tests/recordxx 4K 4M /mnt/fat/xx 4 >/dev/null
+	at_most "C++'s ofstream: pieces a file" 16 "$(most_pieces /mnt/fat/xx/*)"
+	ok "C++'s ofstream: every byte, and no other" $record write 4K 4M /mnt/fat/xx 4 --verify
+	rm -r /mnt/fat/xx
+else
+	skip "C++'s ofstream" 'no C++ compiler when it was built'
+fi
 mkdir /mnt/fat/a && $with $record write 500 1M /mnt/fat/a 16 >/dev/null
 at_most 'writes of 500 bytes, 16 files: pieces a file' 16 "$(most_pieces /mnt/fat/a/*)"
 ok 'writes of 500 bytes: every byte' $record write 500 1M /mnt/fat/a 16 --verify
@@ -103,7 +111,7 @@ done
 rm /mnt/fat/l /mnt/fat/plain /mnt/fat/failing
 
 # Other writers.
-for way in thread closed thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened; do
+for way in thread closed reservations thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened opened-signals; do
 	like "another writer, $way" ' lost=0$' "$($with $BUILD/tests/writers $way 1 /mnt/fat/writers)"
 done
 rm /mnt/fat/writers
