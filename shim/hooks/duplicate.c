@@ -82,7 +82,7 @@ FCNTL(__fcntl)
 /* Descriptors that are passed on, in the data of a control message. */
 static void end_passed(const char *data, size_t length)
 {
-	int passed[MOST_PASSED];
+	int passed[MOST_PASSED] = {0};
 	size_t count = length / sizeof(int);
 
 	if (count > MOST_PASSED || sys_read_memory(passed, data, count * sizeof(int)))
