@@ -18,7 +18,7 @@
 #define LARGE_WRITE (1 << 20)
 
 /* So large a window is worth the proof that nobody else has the file open by now. */
-#define LARGE_WINDOW (1 << 20)
+#define LARGE_WINDOW (8 << 20)
 
 /* A window takes at most this part of what is free: others record, too. */
 #define PART_OF_FREE  16

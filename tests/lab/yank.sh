@@ -17,7 +17,7 @@
 #   speed=50          how much faster than usual the kernel writes out (see below)
 #   wait=80           seconds, of that faster time (after 50, not all is written out)
 #
-# Prints one line:
+# tests/bench/yank.sh measures the cases that matter. Prints one line:
 #   cuts          how many were looked at
 #   read-only     volumes that were so after a few bytes were appended to each file, without fsck
 #   files         on a pulled card, on average
