@@ -21,6 +21,7 @@ static const struct {
 	[KEY_WINDOW_MAX] = {"window_max", {NULL}, 16 << 20},
 	[KEY_WINDOW_AFTER] = {"window_after", {NULL}, 64 << 10},
 	[KEY_STDIO] = {"stdio", {"auto", "off"}, STDIO_AUTO},
+	[KEY_DEEPBIND] = {"deepbind", {"native", "ignore"}, DEEPBIND_NATIVE},
 };
 
 static const char *const section_words[SECTION_COUNT + 1] = {

@@ -80,6 +80,17 @@ uint64_t policy_least(enum key key)
 	return least;
 }
 
+uint64_t policy_of_program(enum key key)
+{
+	const struct subject subject = {.program = program_name};
+	struct policy policy;
+
+	config_defaults(&policy);
+	if (rules)
+		config_resolve(rules, &subject, &policy);
+	return policy.value[key];
+}
+
 static int64_t seconds_now(void)
 {
 	struct {

@@ -40,6 +40,9 @@ int policy_may_differ(enum key key, uint64_t value);
 /* The smallest value that any file can have for key, a size. */
 uint64_t policy_least(enum key key);
 
+/* The value for this program, of a key that files have no part in. */
+uint64_t policy_of_program(enum key key);
+
 /* Look up fd, or path if fd is AT_FDCWD. Returns 0, or the errno of statx (EBADF, ENOENT...).
  * A mount that cannot be found is no error: the [default] and [program] rules apply.
  * Async-signal-safe; one statx where the mount has been seen within the last second. */

@@ -185,6 +185,7 @@ static void *next_definition(const char *name)
 		real.name = next;                                                                         \
 		return next arguments;                                                                    \
 	}
+LAZY(void *, dlopen, (const char *file, int mode), (file, mode), NULL)
 LAZY(int, fclose, (FILE * stream), (stream), EOF)
 LAZY(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 LAZY(FILE *, fopen64, (const char *path, const char *mode), (path, mode), NULL)

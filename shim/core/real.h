@@ -70,6 +70,7 @@ struct file_handle;
 	X(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags))                               \
 	X(pid_t, vfork, (void))                                                                                       \
 	X(pid_t, _Fork, (void))                                                                                       \
+	X(void *, dlopen, (const char *file, int mode))                                                               \
 	X(int, prctl, (int option, ...))                                                                              \
 	X(long, syscall, (long number, ...))
 #define REAL_WHEN_CALLED(X)                                                                              \

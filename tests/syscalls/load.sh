@@ -137,6 +137,24 @@ is 'in a chroot with nothing else' "pfa=0 size=$MiB blocks=4096" "$(printf '[def
 	env FASTALLOC_CONFIG=/conf chroot "$W/root" /lib/ld.so --library-path /lib --preload /libfastalloc.so \
 	/act /file rdwr,creat pfa 0 1M size blocks 2>&1 | flat)"
 
+# Libraries that the program opens itself.
+config '[default]' 'posix_fallocate = refuse' 'write = preallocate'
+opened() { # FILE [deep]: what early.c found when it was opened
+	rm -f "$R/early"
+	EARLY=$R/early FASTALLOC_LOG=info load "$BUILD/tests/opener" "$@"
+	cat "$R/early" "$OUT" 2>/dev/null | tr -d '\0'
+}
+like 'dlopen: by the RUNPATH of its caller' 'fallocate:95 ' "$(opened libearly.so)"
+is 'dlopen: the same error as without' "$("$BUILD/tests/opener" none.so)" "$(opened none.so)"
+like 'RTLD_DEEPBIND goes past us' 'fallocate:0 ' "$(opened libearly.so deep)"
+like 'and there are no windows any more' 'RTLD_DEEPBIND: no windows' "$(cat "$ERR")"
+config '[default]' 'posix_fallocate = refuse' '[program opener]' 'deepbind = ignore'
+like 'deepbind = ignore: it does not' 'fallocate:95 ' "$(opened libearly.so deep)"
+is 'and windows stay possible' 0 "$(grep -c 'no windows' "$ERR")"
+config '[default]' 'posix_fallocate = refuse' '[program other]' 'deepbind = ignore'
+like 'but for the programs it is said of only' 'fallocate:0 ' "$(opened libearly.so deep)"
+stock
+
 # Set-user-id: the environment says nothing. /etc/ld.so.preload loads it there (in an overlay of ours).
 mkdir "$W/upper" "$W/work"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null &&

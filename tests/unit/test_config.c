@@ -677,7 +677,7 @@ Test(errors, unknown_key_unlike_any_lists_all)
 {
 	fails("[default]\nbanana = 1\n", 2, 1,
 	      "unknown key \"banana\"; write posix_fallocate, fallocate, ftruncate, ftruncate_max, zero_fill_max, "
-	      "sync, write, window, window_max, window_after or stdio");
+	      "sync, write, window, window_max, window_after, stdio or deepbind");
 }
 
 Test(errors, unknown_section_names_the_nearest)
@@ -875,7 +875,7 @@ Test(errors, messages_fit_their_buffer)
 	cr_expect_eq(parse_bytes(text, strlen(text)), 1);
 	length = strnlen(errors[0].message, sizeof(errors[0].message));
 	cr_expect_lt(length, sizeof(errors[0].message));
-	cr_expect_str_eq(errors[0].message + length - 8, "or stdio");
+	cr_expect_str_eq(errors[0].message + length - 11, "or deepbind");
 }
 
 /* Globs */
