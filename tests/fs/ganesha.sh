@@ -1,0 +1,52 @@
+# ganesha.sh: source it for an NFS server in user space (NFS-Ganesha), in namespaces of its own (mount, PID, network),
+# so that it meets no other server and leaves nothing behind. It exports /mnt/local by NFS version 3, in the clear.
+# shellcheck shell=bash
+#
+#   ganesha_missing             what it needs and is not there, or nothing
+#   ganesha_namespace "$@"      run this script again, with "inside" before its arguments, in such namespaces
+#   ganesha_prepare             once, inside: private folders, and the portmapper
+#   ganesha_start [NAME=VALUE...]   with these in its environment; returns when it answers
+#   ganesha_stop [SIGNAL]
+GANESHA_URL=nfs://127.0.0.1/mnt/local
+PATH=$PATH:/usr/sbin:/sbin
+
+ganesha_missing() {
+	local program missing=()
+	for program in ganesha.nfsd rpcbind unshare; do
+		command -v $program >/dev/null || missing+=($program)
+	done
+	[ -e "$BUILD/tests/nfsload" ] || missing+=(libnfs)
+	echo "${missing[*]}"
+}
+ganesha_namespace() {
+	exec unshare -mnpf --kill-child --mount-proc --propagation private bash "$0" inside "$@"
+}
+ganesha_prepare() {
+	local dir
+	ip link set lo up || return
+	for dir in /mnt /run /var/lib/nfs; do mount -t tmpfs tmpfs $dir || return; done
+	mkdir -p /run/ganesha /var/lib/nfs/ganesha /mnt/local
+	rpcbind -w || return
+	cat >/run/ganesha.conf <<-END
+		NFS_CORE_PARAM { Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; }
+		EXPORT {
+			Export_Id = 1; Path = /mnt/local; Pseudo = /; Access_Type = RW; Squash = none; SecType = sys;
+			FSAL { Name = VFS; }
+		}
+	END
+}
+ganesha_start() {
+	local i
+	env "$@" ganesha.nfsd -F -f /run/ganesha.conf -L /run/ganesha.log -p /run/ganesha.pid -N CRIT 2>/run/ganesha.err &
+	ganesha=$!
+	for ((i = 0; i < 100; i++)); do
+		(echo >/dev/tcp/127.0.0.1/2049) 2>/dev/null && return
+		sleep 0.1
+	done
+	echo "ganesha does not start: $(tail -n 3 /run/ganesha.log)" >&2
+	return 1
+}
+ganesha_stop() {
+	kill "-${1:-TERM}" $ganesha
+	wait $ganesha 2>/dev/null
+}
