@@ -76,6 +76,15 @@ for how in '--depth 8' '--depth 8 --unstable'; do
 	ok "$how: the content" kept
 done
 
+# With NFS 4 the server knows when a client closes a file.
+fresh
+serve_with
+"$BUILD/tests/nfsload" "$GANESHA_URL4" $count 128K 2K >/dev/null || tap_result 'not ok' 'the client, NFS 4'
+at_most 'NFS 4: nothing is left when the client has closed the files' $metadata "$(past_end)"
+ganesha_stop
+at_least 'NFS 4: windows' $count "$(windows)"
+ok 'NFS 4: the content' "$BUILD/tests/nfsload" /mnt/local $count 128K
+
 # Killed: what was acknowledged is there, and the sizes are right.
 fresh
 serve_with
