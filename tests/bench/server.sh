@@ -6,7 +6,8 @@
 # A line for writing and one for reading the files from the disk, per side. `pieces=` is the worst file's, `write=`,
 # `sectors=` and `read=` are what the disk was asked for, `windows=` is how many the library made, `held=` MiB past
 # the ends of the files before the server ends. `ret=held`: when it has ended, more space is taken than without
-# windows; `data=lost`: not what was written. In either case, and when there are no windows, the exit status is 1.
+# windows; `data=lost-N`: not what was written, where N, the status of nfsload, is 1; else it went wrong itself. In
+# either case, and when there are no windows, the exit status is 1.
 #
 # Variables (lab -e): QUICK=1 a round of small files; FSTYPE=ext4|xfs; WRITE=64K, the size of an NFS WRITE;
 # LOAD='--depth 8 --unstable', options of tests/fs/nfsload; SIDES='plain fastalloc'; DIR=/var/tmp, for the disk
@@ -61,7 +62,7 @@ one() {
 	count_requests
 	before=("${requests[@]}")
 	# shellcheck disable=SC2086 # options
-	line=$("$BUILD/tests/nfsload" $GANESHA_URL $count $size "$write" $load) || data=failed
+	line=$("$BUILD/tests/nfsload" $GANESHA_URL $count $size "$write" $load) || data=failed-$?
 	count_requests
 	line+=" write=$((requests[4] - before[4])) sectors=$((requests[6] - before[6])) pieces=$(worst)"
 	held=$(blocks)
@@ -76,11 +77,11 @@ one() {
 	fi
 
 	before=("${requests[@]}")
-	read=$("$BUILD/tests/nfsload" /mnt/local $count $size) || data=lost
+	read=$("$BUILD/tests/nfsload" /mnt/local $count $size) || data=lost-$?
 	count_requests
 	[ $ret$data = 0none ] || status=1
 	echo "$case $side $line held=$(((held - taken) / 2048)) ret=$ret data=$data"
-	[ $data = lost ] || echo "$case-read $side $read read=$((requests[0] - before[0]))"
+	[ $data = none ] && echo "$case-read $side $read read=$((requests[0] - before[0]))"
 }
 
 # rounds COUNT SIZE: that many files of that size

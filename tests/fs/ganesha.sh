@@ -42,7 +42,7 @@ ganesha_start() {
 	env "$@" ganesha.nfsd -F -f /run/ganesha.conf -L /run/ganesha.log -p /run/ganesha.pid -N CRIT 2>/run/ganesha.err &
 	ganesha=$!
 	for ((i = 0; i < 100; i++)); do
-		(echo >/dev/tcp/127.0.0.1/2049) 2>/dev/null && return
+		rpcinfo -t 127.0.0.1 mountd 3 >/dev/null 2>&1 && rpcinfo -t 127.0.0.1 nfs 3 >/dev/null 2>&1 && return
 		sleep 0.1
 	done
 	echo "ganesha does not start: $(tail -n 3 /run/ganesha.log)" >&2
