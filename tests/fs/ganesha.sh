@@ -24,6 +24,9 @@ ganesha_namespace() {
 }
 ganesha_prepare() {
 	local dir
+	# The first process of a PID namespace ends by no signal that it does not catch.
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
 	ip link set lo up || return
 	for dir in /mnt /run /var/lib/nfs; do mount -t tmpfs tmpfs $dir || return; done
 	mkdir -p /run/ganesha /var/lib/nfs/ganesha /mnt/local
