@@ -634,10 +634,17 @@ static int look(struct description *d, int fd, off64_t *size)
 	return 1;
 }
 
+/* The largest that is not above value. */
+static int64_t power_of_two(int64_t value)
+{
+	return value > 0 ? INT64_C(1) << (63 - __builtin_clzll((unsigned long long)value)) : 1;
+}
+
 /* How far a window may reach that is to begin at `start` and hold the write up to `until`. */
 static off64_t reach(const struct description *d, int fd, off64_t start, off64_t until, unsigned flags)
 {
-	int64_t length = clamp((uint64_t)start, d->window, d->window_max), room = INT64_MAX;
+	/* Half of the size: what is too much is allocated, and freed, for nothing. */
+	int64_t length = clamp((uint64_t)start / 2, d->window, d->window_max), room = INT64_MAX;
 	uint64_t limit = sys_file_size_limit();
 	struct statfs64 sfs;
 
@@ -645,7 +652,10 @@ static off64_t reach(const struct description *d, int fd, off64_t start, off64_t
 		room = (int64_t)(sfs.f_bavail * (uint64_t)sfs.f_bsize);
 	if (until - start > room / PART_OF_FREE)
 		return 0;
-	until += extent_min(length, room / PART_OF_FREE);
+	length = extent_min(length, room / PART_OF_FREE);
+	until += length;
+	if (d->window < d->window_max) /* many a file ends where a round number does */
+		until -= until % power_of_two(length);
 	if (limit < (uint64_t)until) /* vfat's fallocate does not look at it */
 		until = (off64_t)limit;
 	return flags & KNOWN_CHAIN ? extent_min(until, FAT_MAX_SIZE) : until;
