@@ -212,27 +212,45 @@ static int next_pending(int signal, siginfo_t *info)
 	return SYS4(SYS_rt_sigtimedwait, &set, info, at_once, sizeof(set)) == signal;
 }
 
-static void send_again(int signal, const siginfo_t *info)
+static int send_again(int signal, const siginfo_t *info)
 {
-	SYS4(SYS_rt_tgsigqueueinfo, sys_getpid(), SYS0(SYS_gettid), signal, info);
+	return (int)SYS4(SYS_rt_tgsigqueueinfo, sys_getpid(), SYS0(SYS_gettid), signal, info);
 }
 
-/* Take the signal of a break off again. Those before it in the queue go to its end, so that
- * all keep their order. Where the queue is full (RLIMIT_SIGPENDING) the kernel sends a
- * plain SIGIO instead (fs/fcntl.c, send_sigio_to_task). */
-static void take_signal_of_break(int fd, int broken)
+/* A reader that opens the file breaks the lease, and a writer after it once more. The
+ * program's signals before theirs go to the end of the queue, up to a mark that we put
+ * there, so that all keep their order. Returns whether there was any of a break. */
+static int take_queued_signals(int fd)
+{
+	siginfo_t info, mark = {.si_code = SI_QUEUE};
+	int taken = 0, marked;
+
+	mark.si_ptr = &mark;
+	marked = send_again(BREAK_SIGNAL, &mark) == 0; /* not where the queue is full */
+	for (int i = 0; (marked || i < 1000) && next_pending(BREAK_SIGNAL, &info); i++) {
+		if (info.si_code == SI_QUEUE && info.si_ptr == &mark)
+			break;
+		if (info.si_code != POLL_MSG || info.si_fd != fd) {
+			send_again(BREAK_SIGNAL, &info);
+			continue;
+		}
+		taken = 1;
+		if (!marked)
+			break;
+	}
+	return taken;
+}
+
+/* Take the signals of a break off again. Where the queue is full (RLIMIT_SIGPENDING) the
+ * kernel sends a plain SIGIO instead (fs/fcntl.c, send_sigio_to_task). */
+static void take_signals_of_break(int fd, int broken)
 {
 	uint64_t pending = 0;
 	siginfo_t info;
 
 	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
-	if (pending & SIGNAL_SET(BREAK_SIGNAL)) {
-		for (int i = 0; i < 1000 && next_pending(BREAK_SIGNAL, &info); i++) {
-			if (info.si_code == POLL_MSG && info.si_fd == fd)
-				return;
-			send_again(BREAK_SIGNAL, &info);
-		}
-	}
+	if (pending & SIGNAL_SET(BREAK_SIGNAL) && take_queued_signals(fd))
+		return;
 	if (broken && pending & SIGNAL_SET(SIGIO) && next_pending(SIGIO, &info) && info.si_code != SI_KERNEL)
 		send_again(SIGIO, &info);
 }
@@ -243,7 +261,7 @@ static void return_lease(int fd)
 
 	sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_UNLCK);
 	disown(fd);
-	take_signal_of_break(fd, broken);
+	take_signals_of_break(fd, broken);
 }
 
 /* Cutting what lies past EOF */
