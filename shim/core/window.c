@@ -27,6 +27,11 @@
 #define MAX_RW_COUNT  0x7ffff000UL /* the kernel writes no more in one call (linux/fs.h) */
 #define LEAST_UNKNOWN 512          /* the size of a write that does not tell */
 
+/* How often to look whether others are done: at once, then every millisecond; and how often
+ * in all for writes that may never end. */
+#define QUICK_ROUNDS 100
+#define PATIENCE     150
+
 /* Open file descriptions. */
 #define DESCRIPTIONS 4096
 
@@ -113,7 +118,7 @@ unsigned window_far(int fd)
 
 static void wait_a_little(unsigned *rounds)
 {
-	if (++*rounds < 100)
+	if (++*rounds < QUICK_ROUNDS)
 		SYS0(SYS_sched_yield);
 	else
 		sys_sleep_millisecond();
@@ -171,6 +176,27 @@ static void let_go(struct description *d, const uint64_t *signals)
 {
 	atomic_fetch_and(&d->state, ~HELD);
 	restore_signals(signals);
+}
+
+/* Hold d once no write is in flight: those that come wait. One that does not end, as it was
+ * cancelled or is what a signal handler interrupted, is not waited for any longer. */
+static int hold_when_idle(struct description *d, uint64_t *signals)
+{
+	uint64_t state;
+
+	block_signals(signals);
+	state = atomic_load(&d->state);
+	while (!(state & HELD) && atomic_load(&d->process) == sys_getpid()) {
+		if (!atomic_compare_exchange_weak(&d->state, &state, state | HELD))
+			continue;
+		for (unsigned rounds = 0; rounds < PATIENCE; wait_a_little(&rounds))
+			if (!(atomic_load(&d->state) & WRITERS))
+				return 1;
+		let_go(d, signals);
+		return 0;
+	}
+	restore_signals(signals);
+	return 0;
 }
 
 /* The lease: nobody else has the file open */
@@ -314,12 +340,17 @@ static int cut_if_sole(int fd, const struct description *d, enum call call)
 	return error;
 }
 
+static int is_windowed(struct description *d)
+{
+	return (atomic_load(&d->flags) & (KNOWN_WINDOWED | KNOWN_ENDED)) == KNOWN_WINDOWED;
+}
+
 /* The window of d, held, is no longer wanted. */
 static void trim(struct description *d, int fd)
 {
 	struct statx stx;
 
-	if ((atomic_load(&d->flags) & (KNOWN_WINDOWED | KNOWN_ENDED)) != KNOWN_WINDOWED)
+	if (!is_windowed(d))
 		return;
 	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
 		return;
@@ -346,13 +377,13 @@ static void forget(int fd)
 		drop(atomic_exchange(entry, 0));
 }
 
-/* End d: a thread that works on it is waited for, one that writes is not. */
+/* End d: a thread that works on it is waited for; one that writes, where there is to be a trim. */
 static void end(struct description *d, int fd, int trimming)
 {
 	uint64_t signals;
 
 	wait_while_held(d);
-	if (trimming && hold(d, 0, &signals)) {
+	if (trimming && is_windowed(d) && hold_when_idle(d, &signals)) {
 		trim(d, fd);
 		atomic_fetch_or(&d->flags, KNOWN_ENDED);
 		let_go(d, &signals);
