@@ -699,6 +699,8 @@ static off64_t reach(const struct description *d, int fd, off64_t start, off64_t
 
 	if (sys_fstatfs(fd, &sfs) == 0 && sfs.f_blocks)
 		room = (int64_t)(sfs.f_bavail * (uint64_t)sfs.f_bsize);
+	if (until - start > room) /* others' windows have what it needs: it is to be written whole */
+		window_relieve();
 	if (until - start > room / PART_OF_FREE)
 		return 0;
 	length = extent_min(length, room / PART_OF_FREE);

@@ -2,6 +2,7 @@
  * is to call the real function, so that cancellation and unwinding are libc's. */
 #include "hook.h"
 #include "reserve.h"
+#include "space.h"
 #include "window.h"
 
 #include <linux/falloc.h>
@@ -26,8 +27,11 @@ static int answer_posix_fallocate(int fd, off64_t offset, off64_t length)
 HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 {
 	unsigned known = window_changing(fd);
-	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+	int error;
 
+	do
+		error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+	while (error > 0 && is_about_space(error) && window_relieve());
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate(fd, offset, length);
 	window_changed(known);
@@ -37,8 +41,11 @@ HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 {
 	unsigned known = window_changing(fd);
-	int error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+	int error;
 
+	do
+		error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
+	while (error > 0 && is_about_space(error) && window_relieve());
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate64(fd, offset, length);
 	window_changed(known);
@@ -66,10 +73,13 @@ static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
 HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 {
 	unsigned known = changing(fd, mode);
-	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+	int error;
 
+	do
+		error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+	while (error > 0 && is_about_space(error) && window_relieve());
 	if (error == RESERVE_PASS)
-		error = real.fallocate(fd, mode, offset, length);
+		error = WITH_SPACE(int, real.fallocate(fd, mode, offset, length));
 	else if (error)
 		error = hook_fail(error);
 	window_changed(known);
@@ -79,10 +89,13 @@ HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 {
 	unsigned known = changing(fd, mode);
-	int error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+	int error;
 
+	do
+		error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
+	while (error > 0 && is_about_space(error) && window_relieve());
 	if (error == RESERVE_PASS)
-		error = real.fallocate64(fd, mode, offset, length);
+		error = WITH_SPACE(int, real.fallocate64(fd, mode, offset, length));
 	else if (error)
 		error = hook_fail(error);
 	window_changed(known);

@@ -31,7 +31,7 @@ HOOK ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_o
 	unsigned known = window_of(out);
 
 	if (!known)
-		return real.copy_file_range(in, in_offset, out, out_offset, length, flags);
+		return WITH_SPACE(ssize_t, real.copy_file_range(in, in_offset, out, out_offset, length, flags));
 	RETURN_KNOWN_WRITE(known, out, position(out_offset), available(in, in_offset, length),
 			   real.copy_file_range(in, in_offset, out, out_offset, length, flags));
 }
@@ -42,7 +42,7 @@ HOOK ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_o
 		unsigned known = window_of(out);                                                  \
                                                                                                   \
 		if (!known)                                                                       \
-			return real.name(out, in, offset, length);                                \
+			return WITH_SPACE(ssize_t, real.name(out, in, offset, length));           \
 		RETURN_KNOWN_WRITE(known, out, WINDOW_AT_POSITION, available(in, offset, length), \
 				   real.name(out, in, offset, length));                           \
 	}
@@ -55,7 +55,7 @@ HOOK ssize_t splice(int in, off64_t *in_offset, int out, off64_t *out_offset, si
 	unsigned known = window_of(out);
 
 	if (!known)
-		return real.splice(in, in_offset, out, out_offset, length, flags);
+		return WITH_SPACE(ssize_t, real.splice(in, in_offset, out, out_offset, length, flags));
 	RETURN_KNOWN_WRITE(known, out, position(out_offset), 0,
 			   real.splice(in, in_offset, out, out_offset, length, flags));
 }

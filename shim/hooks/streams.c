@@ -11,6 +11,7 @@
 
 #include "have.h" /* made by the build: HAVE_STREAM_TABLES */
 #include "report.h"
+#include "space.h"
 #include "sys.h"
 #include "window.h"
 
@@ -31,17 +32,19 @@ static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 	unsigned known = window_of(fd);
 	ssize_t result;
 
-	if (!known || count <= 0)
+	if (count <= 0)
 		return _IO_file_write(stream, buffer, count);
-	window_enter_stream(known, fd, (size_t)count);
+	if (known)
+		window_enter_stream(known, fd, (size_t)count);
 	result = _IO_file_write(stream, buffer, count);
-	/* As in write.h. It is short only when it failed. */
-	if (result < count && errno == ENOSPC && window_relieve()) {
+	/* As in space.h. It is short only when it failed. */
+	if (result < count && is_about_space(errno) && window_relieve()) {
 		if (!had_failed)
 			stream->_flags &= ~_IO_ERR_SEEN;
 		result += _IO_file_write(stream, (const char *)buffer + result, count - result);
 	}
-	window_leave(known, 0);
+	if (known)
+		window_leave(known, 0);
 	return result;
 }
 

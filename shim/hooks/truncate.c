@@ -1,6 +1,7 @@
 /* ftruncate and truncate: allocate what is about to be added, then grow. */
 #include "hook.h"
 #include "resize.h"
+#include "space.h"
 #include "window.h"
 
 static int answer_ftruncate(int fd, off64_t length)
@@ -26,10 +27,13 @@ static int answer_truncate(const char *path, off64_t length)
 HOOK int ftruncate(int fd, off_t length)
 {
 	unsigned known = window_changing(fd);
-	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	int result;
 
+	do
+		result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	while (result > 0 && is_about_space(result) && window_relieve());
 	if (result == RESIZE_GO_ON)
-		result = real.ftruncate(fd, length);
+		result = WITH_SPACE(int, real.ftruncate(fd, length));
 	else if (result > 0)
 		result = hook_fail(result);
 	window_changed(known);
@@ -39,10 +43,13 @@ HOOK int ftruncate(int fd, off_t length)
 HOOK int ftruncate64(int fd, off64_t length)
 {
 	unsigned known = window_changing(fd);
-	int result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	int result;
 
+	do
+		result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	while (result > 0 && is_about_space(result) && window_relieve());
 	if (result == RESIZE_GO_ON)
-		result = real.ftruncate64(fd, length);
+		result = WITH_SPACE(int, real.ftruncate64(fd, length));
 	else if (result > 0)
 		result = hook_fail(result);
 	window_changed(known);
@@ -51,18 +58,24 @@ HOOK int ftruncate64(int fd, off64_t length)
 
 HOOK int truncate(const char *path, off_t length)
 {
-	int result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+	int result;
 
+	do
+		result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+	while (result > 0 && is_about_space(result) && window_relieve());
 	if (result == RESIZE_GO_ON)
-		return real.truncate(path, length);
+		return WITH_SPACE(int, real.truncate(path, length));
 	return result > 0 ? hook_fail(result) : 0;
 }
 
 HOOK int truncate64(const char *path, off64_t length)
 {
-	int result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+	int result;
 
+	do
+		result = library_is_active() ? answer_truncate(path, length) : RESIZE_GO_ON;
+	while (result > 0 && is_about_space(result) && window_relieve());
 	if (result == RESIZE_GO_ON)
-		return real.truncate64(path, length);
+		return WITH_SPACE(int, real.truncate64(path, length));
 	return result > 0 ? hook_fail(result) : 0;
 }

@@ -8,7 +8,7 @@
 		unsigned known = window_of(fd);                                                         \
                                                                                                         \
 		if (!known || !count)                                                                   \
-			return real.name(fd, buffer, count);                                            \
+			return WITH_SPACE(ssize_t, real.name(fd, buffer, count));                       \
 		RETURN_KNOWN_WRITE(known, fd, WINDOW_AT_POSITION, count, real.name(fd, buffer, count)); \
 	}
 WRITE(write)
@@ -20,7 +20,7 @@ WRITE(__write)
 		unsigned known = window_of(fd);                                                     \
                                                                                                     \
 		if (!known || !count || offset < 0)                                                 \
-			return real.name(fd, buffer, count, offset);                                \
+			return WITH_SPACE(ssize_t, real.name(fd, buffer, count, offset));           \
 		RETURN_KNOWN_WRITE(known, fd, offset, count, real.name(fd, buffer, count, offset)); \
 	}
 PWRITE(pwrite, off_t)
@@ -33,7 +33,7 @@ HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 	unsigned known = window_of(fd);
 
 	if (!known)
-		return real.writev(fd, iov, count);
+		return WITH_SPACE(ssize_t, real.writev(fd, iov, count));
 	RETURN_KNOWN_WRITE(known, fd, WINDOW_AT_POSITION, 0, real.writev(fd, iov, count));
 }
 
@@ -43,7 +43,7 @@ HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 		unsigned known = window_of(fd);                                              \
                                                                                              \
 		if (!known || offset < 0)                                                    \
-			return real.name(fd, iov, count, offset);                            \
+			return WITH_SPACE(ssize_t, real.name(fd, iov, count, offset));       \
 		RETURN_KNOWN_WRITE(known, fd, offset, 0, real.name(fd, iov, count, offset)); \
 	}
 PWRITEV(pwritev, off_t)
@@ -56,7 +56,7 @@ PWRITEV(pwritev64, off64_t)
 		unsigned known = window_of(fd);                                                      \
                                                                                                      \
 		if (!known || offset < -1)                                                           \
-			return real.name(fd, iov, count, offset, flags);                             \
+			return WITH_SPACE(ssize_t, real.name(fd, iov, count, offset, flags));        \
 		RETURN_KNOWN_WRITE(known, fd, offset, 0, real.name(fd, iov, count, offset, flags));  \
 	}
 PWRITEV2(pwritev2, off_t)

@@ -2,26 +2,19 @@
 #ifndef FASTALLOC_WRITE_H
 #define FASTALLOC_WRITE_H
 
-#include "hook.h"
-#include "window.h"
+#include "space.h"
 
 /* Return what call returns, which writes to fd at offset `at`; count is 0 where it is not
- * known before. It is made again if it found no space but windows of other files had some.
- * (No cleanup handler: a cancelled write stays counted, which forbids the trim.) */
-#define RETURN_KNOWN_WRITE(known, fd, at, count, call)                   \
-	do {                                                             \
-		const size_t expected = (count);                         \
-		const int errno_before = errno;                          \
-		ssize_t result;                                          \
-                                                                         \
-		window_enter(known, fd, at, expected);                   \
-		result = (call);                                         \
-		if (result < 0 && errno == ENOSPC && window_relieve()) { \
-			errno = errno_before;                            \
-			result = (call);                                 \
-		}                                                        \
-		window_leave(known, expected ? 0 : result);              \
-		return result;                                           \
+ * known before. (No cleanup handler: a cancelled write stays counted, which forbids the trim.) */
+#define RETURN_KNOWN_WRITE(known, fd, at, count, call)      \
+	do {                                                \
+		const size_t expected = (count);            \
+		ssize_t result;                             \
+                                                            \
+		window_enter(known, fd, at, expected);      \
+		result = WITH_SPACE(ssize_t, call);         \
+		window_leave(known, expected ? 0 : result); \
+		return result;                              \
 	} while (0)
 
 #endif
