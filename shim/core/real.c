@@ -78,6 +78,8 @@ BARE(int, open_by_handle_at, (int mount, struct file_handle *handle, int flags),
      SYS3(SYS_open_by_handle_at, mount, handle, flags))
 BARE(int, close, (int fd), SYS1(SYS_close, fd))
 BARE(int, close_range, (unsigned first, unsigned last, int flags), SYS3(SYS_close_range, first, last, flags))
+BARE(int, fchown, (int fd, uid_t owner, gid_t group), SYS3(SYS_fchown, fd, owner, group))
+BARE(int, fchmod, (int fd, mode_t mode), SYS2(SYS_fchmod, fd, mode))
 BARE(int, dup, (int fd), SYS1(SYS_dup, fd))
 BARE(int, dup2, (int fd, int to), fd == to ? SYS2(SYS_fcntl, fd, F_GETFD) < 0 ? -EBADF : fd : SYS3(SYS_dup3, fd, to, 0))
 BARE(int, __dup2, (int fd, int to), bare_dup2(fd, to))
@@ -136,6 +138,17 @@ BARE_OPENAT(openat64)
 BARE_FCNTL(fcntl)
 BARE_FCNTL(fcntl64)
 BARE_FCNTL(__fcntl)
+
+static int bare_ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, request);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return (int)with_errno(sys_ioctl(fd, request, argument));
+}
 
 static int bare_prctl(int option, ...)
 {

@@ -66,6 +66,9 @@ struct file_handle;
 	X(int, fcntl, (int fd, int command, ...))                                                                     \
 	X(int, fcntl64, (int fd, int command, ...))                                                                   \
 	X(int, __fcntl, (int fd, int command, ...))                                                                   \
+	X(int, ioctl, (int fd, unsigned long request, ...))                                                           \
+	X(int, fchown, (int fd, uid_t owner, gid_t group))                                                            \
+	X(int, fchmod, (int fd, mode_t mode))                                                                         \
 	X(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags))                                        \
 	X(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags))                               \
 	X(pid_t, vfork, (void))                                                                                       \

@@ -656,7 +656,9 @@ static int learn(struct description *d, int fd, off64_t *size)
 {
 	struct file file;
 
-	if (policy_of(fd, NULL, &file) || !S_ISREG(file.mode) || file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE ||
+	/* A trim would take those bits (is_privileged). */
+	if (policy_of(fd, NULL, &file) || !S_ISREG(file.mode) || file.mode & (S_ISUID | S_ISGID) ||
+	    file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE ||
 	    (file.traits & (TRAIT_WINDOWS | TRAIT_SYNCHRONOUS)) != TRAIT_WINDOWS)
 		return 0;
 	*size = file.size;

@@ -58,6 +58,9 @@ static void watch(long number, long a)
 	case SYS_fallocate:
 	case SYS_dup:
 	case SYS_fcntl:
+	case SYS_ioctl:
+	case SYS_fchown:
+	case SYS_fchmod:
 	case SYS_close:
 		window_end((int)a);
 		break;
@@ -80,11 +83,24 @@ static void watch(long number, long a)
 	case SYS_copy_file_range:
 	case SYS_io_setup:
 	case SYS_io_uring_setup:
+#ifdef SYS_landlock_restrict_self
+	case SYS_landlock_restrict_self: /* it can forbid to truncate what is opened from then on */
+#endif
 		window_off();
 		break;
 	default:
 		break;
 	}
+}
+
+/* Does it concern files that are opened later, too? */
+static int is_for_good(long number)
+{
+#ifdef SYS_landlock_restrict_self
+	if (number == SYS_landlock_restrict_self)
+		return 1;
+#endif
+	return number == SYS_io_uring_setup || number == SYS_io_setup;
 }
 
 HOOK long syscall(long number, ...)
@@ -101,7 +117,7 @@ HOOK long syscall(long number, ...)
 	e = va_arg(arguments, long);
 	f = va_arg(arguments, long);
 	va_end(arguments);
-	if (window_any() || number == SYS_io_uring_setup || number == SYS_io_setup)
+	if (window_any() || is_for_good(number))
 		watch(number, a);
 	if (number != SYS_seccomp || (a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER))
 		return real.syscall(number, a, b, c, d, e, f);
