@@ -187,16 +187,17 @@ static FILE *opened(FILE *stream, const char *mode, unsigned before)
 FOPEN(fopen)
 FOPEN(fopen64)
 
-/* Without a path the same file is opened again, under the same number (libio/freopen.c). */
-#define FREOPEN(name)                                                     \
-	HOOK FILE *name(const char *path, const char *mode, FILE *stream) \
-	{                                                                 \
-		unsigned before = window_moment();                        \
-		FILE *result;                                             \
-                                                                          \
-		window_end(fileno_unlocked(stream));                      \
-		result = real.name(path, mode, stream);                   \
-		return path ? opened(result, mode, before) : result;      \
+/* Without a path the same file is opened again; in both cases, under the same number
+ * (libio/freopen.c), so that what another thread writes meanwhile is as with dup2. */
+#define FREOPEN(name)                                                                       \
+	HOOK FILE *name(const char *path, const char *mode, FILE *stream)                   \
+	{                                                                                   \
+		unsigned before = window_moment();                                          \
+		FILE *result;                                                               \
+                                                                                            \
+		window_end(fileno_unlocked(stream));                                        \
+		result = real.name(path, mode, stream);                                     \
+		return path && !may_have_threads() ? opened(result, mode, before) : result; \
 	}
 FREOPEN(freopen)
 FREOPEN(freopen64)
