@@ -11,7 +11,7 @@ chmod 755 "$dir"
 trap 'cd /; umount "$dir/mnt" 2>/dev/null; rm -rf "$dir"' EXIT
 mkdir "$dir/mnt"
 truncate -s 600M "$dir/image"
-mkfs.ext4 -q -F "$dir/image" && mount -o loop "$dir/image" "$dir/mnt" 2>/dev/null ||
+mkfs.ext4 -q -F -m 0 "$dir/image" && mount -o loop "$dir/image" "$dir/mnt" 2>/dev/null ||
 	{ echo '1..0 # SKIP no loop devices'; exit 0; }
 cd "$dir/mnt" || exit 1
 
@@ -91,6 +91,61 @@ import socket
 a, b = socket.socketpair()
 print(errno(libc.sendmsg(a.fileno(), 16, 0)), errno(libc.sendmmsg(a.fileno(), 16, 1, 0)),
 	errno(libc.copy_file_range(fd, 16, fd, None, 4096, 0)))")"
+
+# What changes a file, or needs its space
+rm -f u/f
+at_least "a preallocation by ioctl stays" $((8 * MiB)) "$(python "
+import fcntl, struct
+fcntl.ioctl(fd, 0x4030582a, struct.pack('hhxxxxqqiI16x', 0, 0, 0, 8 << 20, 0, 0)) # FS_IOC_RESVSP64
+os.close(fd)
+print(os.stat('u/f').st_blocks * 512)")"
+for change in 'os.fchown(fd, 1, 1)' 'os.fchmod(fd, 0o4755)'; do
+	rm -f u/f
+	at_most "$change: the rest is given back before" 336 "$(
+		python() { setpriv --bounding-set -lease env LD_PRELOAD="$BUILD/libfastalloc.so" /usr/bin/python3 -c "import os
+fd = os.open('u/f', os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o755)
+for i in range(40): os.write(fd, bytes(4000))
+$change
+os.close(fd)"; }
+		python
+		stat -c %b u/f)"
+done
+is 'a fork under a writing thread: the rest is given back' 0 "$($with "$BUILD/tests/forked" 20 u/t)"
+rm -f u/*
+for way in append posix_fallocate; do
+	is "the last space, by $way" "ok" "$(python "
+others = [os.open(f'u/{i}', os.O_RDWR | os.O_CREAT | os.O_TRUNC) for i in range(12)]
+for i in range(130):
+	for other in others: os.write(other, bytes(16384))
+windows = sum(os.fstat(other).st_blocks * 512 - os.fstat(other).st_size for other in others)
+status = os.statvfs('.')
+want = status.f_bavail * status.f_frsize + windows // 2
+log = os.open('u/log', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+if '$way' == 'append':
+	while want > 0: want -= os.write(log, bytes(min(want, 65536)))
+else:
+	os.posix_fallocate(log, 0, want)
+print('ok')")"
+	rm -f u/*
+done
+# A reader, then a writer open the file while it is trimmed
+strace -f -qq -o "$dir/trace" -e trace=ftruncate -e inject=ftruncate:delay_enter=1500000 -E LD_PRELOAD="$BUILD/libfastalloc.so" \
+	dd if=/dev/zero of=a bs=64K count=20 status=none &
+sleep 0.7
+(: <a) &
+sleep 0.3
+(: >>a) &
+wait %1
+is 'a lease that is broken twice: nothing of it is left to the program' 0 $?
+wait
+if [ -n "${LONG:-}" ]; then # lease-break-time is 45 seconds
+	strace -f -qq -o "$dir/trace" -e trace=fgetxattr -e inject=fgetxattr:delay_enter=50000000 \
+		-E LD_PRELOAD="$BUILD/libfastalloc.so" dd if=/dev/zero of=a bs=64K count=20 status=none &
+	sleep 1
+	printf appended >>a
+	wait
+	is 'a lease that was taken away: what was appended stays' $((20 * 65536 + 8)) "$(stat -c %s a)"
+fi
 
 # Streams
 for way in fopen fopen-plus exclusive fdopen freopen unbuffered wide exit; do
