@@ -38,13 +38,12 @@
 
 enum {
 	KNOWN_FRESH = 1 << 0,    /* created or emptied by its open, or healed: nothing past EOF */
-	KNOWN_SEEN = 1 << 1,     /* written to */
-	KNOWN_POLICY = 1 << 2,   /* the fields below are filled in */
-	KNOWN_CHAIN = 1 << 3,    /* on FAT (TRAIT_CHAIN) */
-	KNOWN_STREAMS = 1 << 4,  /* stdio = auto */
-	KNOWN_WINDOWED = 1 << 5, /* there may be blocks of ours past EOF */
-	KNOWN_ENDED = 1 << 6,    /* no window, heal or trim any more */
-	KNOWN_SOLE = 1 << 7,     /* nobody else had it open when a window was made */
+	KNOWN_POLICY = 1 << 1,   /* the fields below are filled in */
+	KNOWN_CHAIN = 1 << 2,    /* on FAT (TRAIT_CHAIN) */
+	KNOWN_STREAMS = 1 << 3,  /* stdio = auto */
+	KNOWN_WINDOWED = 1 << 4, /* there may be blocks of ours past EOF */
+	KNOWN_ENDED = 1 << 5,    /* no window, heal or trim any more */
+	KNOWN_SOLE = 1 << 6,     /* nobody else had it open when a window was made */
 };
 
 /* description.state: free when 0, so that the last to leave is the one who frees it. */
@@ -58,6 +57,7 @@ static struct description {
 	atomic_uint flags;
 	atomic_int process;     /* that opened it; no other may hold it */
 	_Atomic int64_t budget; /* bytes to write until we look again */
+	_Atomic int64_t early;  /* what that was in all, as long as we did not look at all */
 	_Atomic int64_t usual;  /* the size of the last write whose size was not known before */
 	/* The rest is its holder's. */
 	uint32_t major, minor;
@@ -78,6 +78,7 @@ static atomic_int suspended; /* calls of window_suspend without window_resume */
 static atomic_uint moment;   /* how often a suspension began or ended */
 static atomic_int live;      /* descriptions that are in use, or were */
 static uint64_t earliest;    /* the smallest window_after of any file */
+static atomic_int process;   /* this one, if it was not forked unseen */
 
 /* The table of descriptors */
 
@@ -485,7 +486,8 @@ void window_opened(int fd, int flags, unsigned before)
 	atomic_store(&d->flags, fresh ? KNOWN_FRESH : 0);
 	atomic_store(&d->budget, 0);
 	atomic_store(&d->usual, LEAST_UNKNOWN);
-	atomic_store(&d->process, sys_getpid());
+	atomic_store(&d->early, 0);
+	atomic_store(&d->process, atomic_load(&process));
 	d->end = 0;
 	atomic_fetch_and(&d->state, ~HELD);
 	atomic_store(&live, 1);
@@ -626,6 +628,7 @@ void window_resume(void)
 
 void window_resume_in_child(void)
 {
+	atomic_store(&process, sys_getpid());
 	atomic_store(&suspended, 0);
 }
 
@@ -647,6 +650,7 @@ int window_any(void)
 
 void window_init(void)
 {
+	atomic_store(&process, sys_getpid());
 	earliest = policy_least(KEY_WINDOW_AFTER);
 	atomic_store(&possible, policy_may_differ(KEY_WRITE, WRITE_NATIVE));
 }
@@ -829,14 +833,16 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 /* Not worth a system call before so many writes, or bytes: most files end before. */
 static int is_early(struct description *d, int64_t count)
 {
-	int64_t first;
+	int64_t written, more;
 
-	if (atomic_fetch_or(&d->flags, KNOWN_SEEN) & KNOWN_SEEN || !(atomic_load(&d->flags) & KNOWN_FRESH))
+	if ((atomic_load(&d->flags) & (KNOWN_FRESH | KNOWN_POLICY)) != KNOWN_FRESH)
 		return 0;
-	first = begins(earliest, count) - count;
-	if (first <= 0)
+	written = atomic_load(&d->early) - atomic_load(&d->budget);
+	more = begins(earliest, count) - written;
+	if (more <= 0)
 		return 0;
-	atomic_store(&d->budget, first);
+	atomic_store(&d->budget, more);
+	atomic_store(&d->early, written + more);
 	return 1;
 }
 

@@ -26,14 +26,26 @@ static size_t available(int in, const off64_t *offset, size_t length)
 	return stx.stx_size - (uint64_t)at < length ? stx.stx_size - (uint64_t)at : length;
 }
 
+/* Between file systems the kernel refuses, and cp goes on by itself: the next file is not
+ * worth a look before. */
+static atomic_int refused;
+
+static ssize_t copied(ssize_t result)
+{
+	if (result != 0 && (result > 0 || errno == EXDEV))
+		atomic_store_explicit(&refused, result < 0, memory_order_relaxed);
+	return result;
+}
+
 HOOK ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags)
 {
 	unsigned known = window_of(out);
 
 	if (!known)
 		return WITH_SPACE(ssize_t, real.copy_file_range(in, in_offset, out, out_offset, length, flags));
-	RETURN_KNOWN_WRITE(known, out, position(out_offset), available(in, in_offset, length),
-			   real.copy_file_range(in, in_offset, out, out_offset, length, flags));
+	RETURN_KNOWN_WRITE(known, out, position(out_offset),
+			   atomic_load_explicit(&refused, memory_order_relaxed) ? 0 : available(in, in_offset, length),
+			   copied(real.copy_file_range(in, in_offset, out, out_offset, length, flags)));
 }
 
 #define SENDFILE(name, offset_type)                                                               \

@@ -206,6 +206,13 @@ traced dd if=/dev/zero of=/dev/null bs=1 count=1000 status=none
 calls=$(grep -vE 'write\(|read\(|exit' "$dir/trace" | wc -l)
 traced dd if=/dev/zero of=/dev/null bs=1 count=5000 status=none
 is '/dev/null: 4000 writes more, no other call more' "$calls" "$(grep -vE 'write\(|read\(|exit' "$dir/trace" | wc -l)"
+traced "$act" e wronly,creat,trunc write 2560 1 write 10240 1 write 10240 1 write 10240 1 close >/dev/null
+is 'a small file, the first write smaller: no call of ours' 0 \
+	"$(sed '1,/openat.*"e"/d; /close(/,$d' "$dir/trace" | grep -vc ' write(')"
+mkdir small && for i in {1..20}; do head -c 60000 /dev/zero >small/$i; done
+traced cp -r small /dev/shm/small.$$ && rm -r small && mv /dev/shm/small.$$ "$dir/small"
+traced cp -r "$dir/small" .
+at_most '20 files from another file system: calls of ours' 6 "$(grep -cE 'statx|lseek|getpid|rt_sigprocmask' "$dir/trace")"
 traced dd if=/dev/zero of=e bs=4K count=2000 status=none
 at_most '2000 writes, 8 MB: calls of ours' 250 "$(grep -vcE ' (write|read|openat|mmap|mprotect|pread64|close|brk|munmap|newfstatat)\(' "$dir/trace")"
 

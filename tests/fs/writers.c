@@ -361,7 +361,8 @@ static void start_opened_signals(void)
 		while (atomic_load(&shared->stop) < 2) {
 			atomic_store(&shared->ready, 1);
 			close(open(path, O_RDONLY));
-			if (sigqueue(getppid(), SIGRTMAX, value) == 0)
+			/* No more than it can handle meanwhile. */
+			if ((int)atomic_load(&shared->signals) < 8 && sigqueue(getppid(), SIGRTMAX, value) == 0)
 				atomic_fetch_add(&shared->signals, 1);
 		}
 		_exit(0);
