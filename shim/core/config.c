@@ -198,8 +198,7 @@ static unsigned edit_distance(struct text word, const char *string)
 	return row[word.length];
 }
 
-/* The word that was meant, or NULL where none looks like it. */
-static const char *nearest_word(const char *const *words, struct text word)
+const char *config_nearest(const char *const *words, struct text word)
 {
 	unsigned best = MAX_NEAR + 1, distance;
 	const char *nearest = NULL;
@@ -218,7 +217,7 @@ static const char *nearest_word(const char *const *words, struct text word)
 
 static void say_what_to_write(struct parser *parser, const char *const *words, struct text word)
 {
-	const char *nearest = nearest_word(words, word);
+	const char *nearest = config_nearest(words, word);
 
 	if (nearest) {
 		say(parser, "; did you mean \"");
@@ -486,8 +485,10 @@ static void parse_assigned(struct parser *parser, int key, struct text name, str
 	if (extra.length)
 		complain(parser, extra, "unexpected % after the value");
 	if (good && parser->rule) {
+		parser->rule->repeated |= parser->rule->set & 1U << key;
 		parser->rule->set |= 1U << key;
 		parser->rule->value[key] = value;
+		parser->rule->at[key] = name.at;
 	}
 }
 
@@ -661,6 +662,11 @@ unsigned config_parse(struct config *config, const char *text, size_t length,
 
 /* Resolving */
 
+struct text config_next_name(struct text *rest)
+{
+	return unquoted(next_word(rest));
+}
+
 static int name_matches(enum section section, struct text name, const char *subject)
 {
 	if (section == SECTION_PATH)
@@ -673,17 +679,19 @@ static int name_matches(enum section section, struct text name, const char *subj
 
 static int rule_matches(const struct rule *rule, const char *subject)
 {
-	struct text rest = rule->names, word;
+	struct text rest = rule->names, name;
 
 	if (rule->section == SECTION_DEFAULT)
 		return 1;
-	while ((word = next_word(&rest)).length)
-		if (name_matches(rule->section, unquoted(word), subject))
+	while ((name = config_next_name(&rest)).length)
+		if (name_matches(rule->section, name, subject))
 			return 1;
 	return 0;
 }
 
-static void apply_rules(const struct config *config, enum section section, const char *subject, struct policy *policy)
+/* decided may be NULL. */
+static void apply_rules(const struct config *config, enum section section, const char *subject, struct policy *policy,
+			const struct rule **decided)
 {
 	const struct rule *rule = config->rule, *end = rule + config->count;
 
@@ -692,21 +700,39 @@ static void apply_rules(const struct config *config, enum section section, const
 	for (; rule < end; rule++) {
 		if (rule->section != section || !rule_matches(rule, subject))
 			continue;
-		for (int key = 0; key < KEY_COUNT; key++)
-			if (rule->set & 1U << key)
-				policy->value[key] = rule->value[key];
+		for (int key = 0; key < KEY_COUNT; key++) {
+			if (!(rule->set & 1U << key))
+				continue;
+			policy->value[key] = rule->value[key];
+			if (decided)
+				decided[key] = rule;
+		}
 	}
+}
+
+static void apply_all(const struct config *config, const struct subject *subject, struct policy *policy,
+		      const struct rule **decided)
+{
+	config_defaults(policy);
+	apply_rules(config, SECTION_DEFAULT, "", policy, decided);
+	apply_rules(config, SECTION_FSTYPE, subject->family, policy, decided);
+	apply_rules(config, SECTION_FSTYPE, subject->fstype, policy, decided);
+	apply_rules(config, SECTION_MOUNT, subject->mount, policy, decided);
+	apply_rules(config, SECTION_PATH, subject->path, policy, decided);
+	apply_rules(config, SECTION_PROGRAM, subject->program, policy, decided);
 }
 
 void config_resolve(const struct config *config, const struct subject *subject, struct policy *policy)
 {
-	config_defaults(policy);
-	apply_rules(config, SECTION_DEFAULT, "", policy);
-	apply_rules(config, SECTION_FSTYPE, subject->family, policy);
-	apply_rules(config, SECTION_FSTYPE, subject->fstype, policy);
-	apply_rules(config, SECTION_MOUNT, subject->mount, policy);
-	apply_rules(config, SECTION_PATH, subject->path, policy);
-	apply_rules(config, SECTION_PROGRAM, subject->program, policy);
+	apply_all(config, subject, policy, NULL);
+}
+
+void config_explain(const struct config *config, const struct subject *subject, struct policy *policy,
+		    const struct rule *decided[KEY_COUNT])
+{
+	for (int key = 0; key < KEY_COUNT; key++)
+		decided[key] = NULL;
+	apply_all(config, subject, policy, decided);
 }
 
 void config_defaults(struct policy *policy)
@@ -718,4 +744,14 @@ void config_defaults(struct policy *policy)
 const char *config_word(enum key key, uint64_t value)
 {
 	return key < KEY_COUNT && value < MAX_WORDS ? keys[key].words[value] : NULL;
+}
+
+const char *config_key(enum key key)
+{
+	return keys[key].name;
+}
+
+const char *config_section(enum section section)
+{
+	return section_words[section];
 }

@@ -55,7 +55,9 @@ struct rule {
 	enum section section;
 	struct text names;         /* between the section's word and ']' */
 	unsigned set;              /* bit 1 << key: the rule sets that key */
+	unsigned repeated;         /* bit 1 << key: it does so more than once; the last counts */
 	uint64_t value[KEY_COUNT]; /* valid where set */
+	const char *at[KEY_COUNT]; /* where the key stands in the text; valid where set */
 };
 
 #define CONFIG_MAX_RULES 256
@@ -94,11 +96,26 @@ unsigned config_parse(struct config *config, const char *text, size_t length,
  * among equals later rules win. Async-signal-safe. */
 void config_resolve(const struct config *config, const struct subject *subject, struct policy *policy);
 
+/* The same, and by which rule: decided[key] is NULL where the value is the built-in one. */
+void config_explain(const struct config *config, const struct subject *subject, struct policy *policy,
+		    const struct rule *decided[KEY_COUNT]);
+
 /* The built-in value of every key. */
 void config_defaults(struct policy *policy);
 
 /* The word of preload.conf for value of key, or NULL where key is a size. */
 const char *config_word(enum key key, uint64_t value);
+
+/* The names of keys and sections in preload.conf. */
+const char *config_key(enum key key);
+const char *config_section(enum section section);
+
+/* The next of a rule's names, without its quotes; `rest`, at first rule->names, moves behind
+ * it. Empty at the end. */
+struct text config_next_name(struct text *rest);
+
+/* The one of words, up to NULL, that was meant by word; NULL where none looks like it. */
+const char *config_nearest(const char *const *words, struct text word);
 
 /* Does path match the glob? '*' and '?' stay within a directory, '**' crosses
  * them, [a-z] and [!a-z] are sets, '\' quotes. Bytes, no locale; time bounded

@@ -80,6 +80,16 @@ uint64_t policy_least(enum key key)
 	return least;
 }
 
+unsigned policy_traits(const struct mount *mount)
+{
+	unsigned traits = TRAIT_KNOWN | (mount->synchronous ? TRAIT_SYNCHRONOUS : 0);
+
+	for (size_t i = 0; i < sizeof(traits_of) / sizeof(traits_of[0]); i++)
+		if (!strcmp(mount->fstype, traits_of[i].fstype))
+			traits |= traits_of[i].traits;
+	return traits;
+}
+
 uint64_t policy_of_program(enum key key)
 {
 	const struct subject subject = {.program = program_name};
@@ -168,8 +178,7 @@ static int find_mount(int fd, const char *path, int flags, const struct statx *s
 	return error;
 }
 
-/* The path of fd, for [path] rules; empty where /proc does not tell. */
-static void path_of(int fd, char *path, size_t size)
+void policy_path(int fd, char *path, size_t size)
 {
 	char link[32] = "/proc/self/fd/", digits[12];
 	size_t used = strlen(link), n = 0;
@@ -204,7 +213,7 @@ static void resolve(int fd, const char *path, const struct mount *mount, struct 
 		/* Closing an O_PATH descriptor drops no record lock (fs/open.c, filp_close). */
 		int opened = path ? sys_open(path, O_PATH | O_CLOEXEC, 0) : fd;
 
-		path_of(opened, absolute, sizeof(absolute));
+		policy_path(opened, absolute, sizeof(absolute));
 		subject.path = absolute;
 		if (path && opened >= 0)
 			sys_close(opened);
@@ -243,12 +252,7 @@ int policy_of(int fd, const char *path, struct file *file)
 	file->fstype[0] = '\0';
 	mount.fstype[0] = '\0';
 	if (can_allocate(&stx) && !find_mount(fd, path ? path : "", flags, &stx, &mount)) {
-		file->traits = TRAIT_KNOWN;
-		if (mount.synchronous)
-			file->traits |= TRAIT_SYNCHRONOUS;
-		for (size_t i = 0; i < sizeof(traits_of) / sizeof(traits_of[0]); i++)
-			if (!strcmp(mount.fstype, traits_of[i].fstype))
-				file->traits |= traits_of[i].traits;
+		file->traits = policy_traits(&mount);
 		memcpy(file->fstype, mount.fstype, sizeof(file->fstype));
 	}
 	resolve(fd, path, &mount, file);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "config.h"
+#include "mounts.h"
 
 /* What kinds of file system do, as far as it decides anything; a table in policy.c. */
 enum trait {
@@ -40,6 +41,11 @@ int policy_may_differ(enum key key, uint64_t value);
 /* The smallest value that any file can have for key, a size. */
 uint64_t policy_least(enum key key);
 
+/* The path of fd, for [path] rules; empty where /proc does not tell. Async-signal-safe. */
+void policy_path(int fd, char *path, size_t size);
+
+/* The traits of files on mount. */
+unsigned policy_traits(const struct mount *mount);
 /* The value for this program, of a key that files have no part in. */
 uint64_t policy_of_program(enum key key);
 

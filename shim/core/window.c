@@ -78,6 +78,7 @@ static atomic_int suspended; /* calls of window_suspend without window_resume */
 static atomic_uint moment;   /* how often a suspension began or ended */
 static atomic_int live;      /* descriptions that are in use, or were */
 static uint64_t earliest;    /* the smallest window_after of any file */
+static unsigned shows_all;   /* what window_of returns for every descriptor, or 0 */
 static atomic_int process;   /* this one, if it was not forked unseen */
 
 /* The table of descriptors */
@@ -104,7 +105,7 @@ static atomic_ushort *far_entry(int fd, int make)
 
 static atomic_ushort *entry_of(int fd, int make)
 {
-	if (fd < 0)
+	if (fd < 0 || shows_all)
 		return NULL;
 	return fd < WINDOW_NEAR ? &window_near[fd] : far_entry(fd, make);
 }
@@ -113,7 +114,14 @@ unsigned window_far(int fd)
 {
 	atomic_ushort *entry = entry_of(fd, 0);
 
-	return entry ? atomic_load_explicit(entry, memory_order_relaxed) : 0;
+	return entry ? atomic_load_explicit(entry, memory_order_relaxed) : shows_all;
+}
+
+void window_show_all(void)
+{
+	shows_all = 1;
+	for (int fd = 0; fd < WINDOW_NEAR; fd++)
+		atomic_store_explicit(&window_near[fd], shows_all, memory_order_relaxed);
 }
 
 /* Holding a description */

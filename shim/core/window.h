@@ -36,6 +36,10 @@ static inline unsigned window_of(int fd)
 	return window_far(fd);
 }
 
+/* From now on window_of returns a number for every descriptor, and nothing else here has an
+ * effect. Once, at load, instead of window_init: for watch.h. */
+void window_show_all(void);
+
 /* Where a write goes that takes the file position. */
 #define WINDOW_AT_POSITION ((off64_t)-1)
 

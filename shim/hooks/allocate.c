@@ -3,6 +3,7 @@
 #include "hook.h"
 #include "reserve.h"
 #include "space.h"
+#include "watched.h"
 #include "window.h"
 
 #include <linux/falloc.h>
@@ -17,8 +18,11 @@ static int answer_posix_fallocate(int fd, off64_t offset, off64_t length)
 {
 	uint64_t started = report_clock();
 	enum answer answer;
-	int error = reserve_posix_fallocate(fd, offset, length, &answer);
+	int error;
 
+	do
+		error = reserve_posix_fallocate(fd, offset, length, &answer);
+	while (is_about_space(error) && window_relieve());
 	report_call(CALL_POSIX_FALLOCATE, fd, range_of(offset, length), error < 0 ? ANSWER_PASSED : answer, error,
 		    started);
 	return error;
@@ -26,12 +30,13 @@ static int answer_posix_fallocate(int fd, off64_t offset, off64_t length)
 
 HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 {
-	unsigned known = window_changing(fd);
+	unsigned known;
 	int error;
 
-	do
-		error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
-	while (error > 0 && is_about_space(error) && window_relieve());
+	RETURN_IF_WATCHED(GROWTH_POSIX_FALLOCATE, fd, NULL, did ? -1 : length,
+			  real.posix_fallocate(fd, offset, length));
+	known = window_changing(fd);
+	error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate(fd, offset, length);
 	window_changed(known);
@@ -40,12 +45,13 @@ HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 
 HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 {
-	unsigned known = window_changing(fd);
+	unsigned known;
 	int error;
 
-	do
-		error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
-	while (error > 0 && is_about_space(error) && window_relieve());
+	RETURN_IF_WATCHED(GROWTH_POSIX_FALLOCATE, fd, NULL, did ? -1 : length,
+			  real.posix_fallocate64(fd, offset, length));
+	known = window_changing(fd);
+	error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate64(fd, offset, length);
 	window_changed(known);
@@ -64,20 +70,23 @@ static int answer_fallocate(int fd, int mode, off64_t offset, off64_t length)
 {
 	uint64_t started = report_clock();
 	enum answer answer = ANSWER_PASSED;
-	int error = mode == 0 ? reserve_fallocate(fd, offset, length, &answer) : RESERVE_PASS;
+	int error;
 
+	do
+		error = mode == 0 ? reserve_fallocate(fd, offset, length, &answer) : RESERVE_PASS;
+	while (is_about_space(error) && window_relieve());
 	report_call(CALL_FALLOCATE, fd, range_of(offset, length), error < 0 ? ANSWER_PASSED : answer, error, started);
 	return error;
 }
 
 HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 {
-	unsigned known = changing(fd, mode);
+	unsigned known;
 	int error;
 
-	do
-		error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
-	while (error > 0 && is_about_space(error) && window_relieve());
+	RETURN_IF_WATCHED(GROWTH_FALLOCATE, fd, NULL, did < 0 ? -1 : length, real.fallocate(fd, mode, offset, length));
+	known = changing(fd, mode);
+	error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = WITH_SPACE(int, real.fallocate(fd, mode, offset, length));
 	else if (error)
@@ -88,12 +97,13 @@ HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 
 HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 {
-	unsigned known = changing(fd, mode);
+	unsigned known;
 	int error;
 
-	do
-		error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
-	while (error > 0 && is_about_space(error) && window_relieve());
+	RETURN_IF_WATCHED(GROWTH_FALLOCATE, fd, NULL, did < 0 ? -1 : length,
+			  real.fallocate64(fd, mode, offset, length));
+	known = changing(fd, mode);
+	error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = WITH_SPACE(int, real.fallocate64(fd, mode, offset, length));
 	else if (error)

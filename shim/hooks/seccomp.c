@@ -1,6 +1,7 @@
 /* prctl and syscall: notice a seccomp filter being installed (active.h), and calls
  * that hide a writer from us (window.h). */
 #include "hook.h"
+#include "watch.h"
 #include "window.h"
 
 #include <linux/seccomp.h>
@@ -13,6 +14,7 @@ static atomic_int filtered; /* a filter is in place: never again */
 /* The filter is there before the call returns, for every thread if it says so. */
 static int go_quiet(void)
 {
+	watch_off();
 	window_off(); /* the last chance to give back what lies past EOF */
 	return atomic_exchange(&library_active, 0);
 }

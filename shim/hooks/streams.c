@@ -13,6 +13,7 @@
 #include "report.h"
 #include "space.h"
 #include "sys.h"
+#include "watched.h"
 #include "window.h"
 
 static int installed; /* writes and closes of streams are seen */
@@ -34,6 +35,7 @@ static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 
 	if (count <= 0)
 		return _IO_file_write(stream, buffer, count);
+	RETURN_IF_WATCHED(GROWTH_STREAM, fd, NULL, did, _IO_file_write(stream, buffer, count));
 	if (known)
 		window_enter_stream(known, fd, (size_t)count);
 	result = _IO_file_write(stream, buffer, count);

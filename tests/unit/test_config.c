@@ -1111,3 +1111,43 @@ Test(stock, leaves_ext4_alone)
 {
 	stock_policy_is((struct subject){.fstype = "ext4"}, FTRUNCATE_NATIVE, SIZE_UNLIMITED);
 }
+
+/* What the fastalloc command tells */
+
+Test(explain, names_the_rule_that_decided_each_key)
+{
+	const struct rule *decided[KEY_COUNT];
+	struct policy policy, resolved;
+
+	parse("[default]\nsync = never\n  write = preallocate\n[program p]\n\nsync = always\n[program q]\nwrite = "
+	      "native\n");
+	config_explain(&config, &everything, &policy, decided);
+	config_resolve(&config, &everything, &resolved);
+	cr_expect_arr_eq(&policy, &resolved, sizeof(policy));
+	cr_expect_eq(decided[KEY_SYNC], &config.rule[1]);
+	cr_expect_eq(decided[KEY_WRITE], &config.rule[0]);
+	cr_expect_null(decided[KEY_STDIO]);
+	cr_expect_eq(strncmp(decided[KEY_WRITE]->at[KEY_WRITE], "write = preallocate\n[", 21), 0);
+}
+
+Test(explain, of_a_repeated_key_the_last_counts)
+{
+	parse("[default]\nsync = never\nwrite = native\nsync = always\n");
+	cr_expect_eq(config.rule[0].repeated, 1U << KEY_SYNC);
+	cr_expect_eq(strncmp(config.rule[0].at[KEY_SYNC], "sync = always", 13), 0);
+}
+
+Test(explain, names_come_without_quotes)
+{
+	struct text rest, name;
+
+	parse("[mount /a \"/b c\"]\nsync = never\n");
+	rest = config.rule[0].names;
+	name = config_next_name(&rest);
+	cr_expect_eq(strncmp(name.at, "/a ", 3), 0);
+	cr_expect_eq(name.length, 2);
+	name = config_next_name(&rest);
+	cr_expect_eq(strncmp(name.at, "/b c\"", 5), 0);
+	cr_expect_eq(name.length, 4);
+	cr_expect_eq(config_next_name(&rest).length, 0);
+}

@@ -1,0 +1,108 @@
+#include "source.h"
+
+#include <string.h>
+
+#include "config.h"
+#include "sys.h"
+
+#include "stock_conf.h" /* preload.conf itself, made by the build: const char stock_conf[] */
+
+/* Returns NULL, or what is wrong. */
+static const char *read_whole(struct source *source, int fd)
+{
+	struct statx stx;
+	ssize_t got;
+	char *text;
+
+	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &stx) < 0 || !S_ISREG(stx.stx_mode))
+		return "is not a regular file";
+	if (stx.stx_size > CONFIG_MAX_BYTES)
+		return "is larger than 1 MiB";
+	text = sys_mmap(stx.stx_size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (sys_map_failed(text))
+		return "cannot be read";
+	while (source->length < stx.stx_size) {
+		got = sys_read(fd, text + source->length, stx.stx_size - source->length);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			return "cannot be read";
+		if (got == 0)
+			break;
+		source->length += (size_t)got;
+	}
+	source->text = text;
+	return NULL;
+}
+
+static const char *problem_of_open(int error)
+{
+	if (error == ENOENT || error == ENOTDIR)
+		return "no such file";
+	return error == EACCES ? "permission denied" : "cannot be opened";
+}
+
+int source_read(struct source *source, const char *path)
+{
+	int fd;
+
+	source->path = path;
+	source->text = NULL;
+	source->length = 0;
+	/* A FIFO must not hang us, nor a terminal become ours. */
+	fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+	if (fd < 0) {
+		source->problem = problem_of_open(-fd);
+		return -fd;
+	}
+	source->problem = read_whole(source, fd);
+	sys_close(fd);
+	return source->problem ? EINVAL : 0;
+}
+
+void source_built_in(struct source *source)
+{
+	source->path = NULL;
+	source->text = stock_conf;
+	source->length = sizeof(stock_conf) - 1;
+	source->problem = NULL;
+}
+
+static int join(char *to, size_t size, const char *directory, const char *rest)
+{
+	size_t a = strlen(directory), b = strlen(rest);
+
+	if (a == 0 || directory[0] != '/' || a + b + 1 > size)
+		return 0;
+	memcpy(to, directory, a);
+	memcpy(to + a, rest, b + 1);
+	return 1;
+}
+
+static int has_user_file(const struct source_environment *environment, char *path, size_t size)
+{
+	const char *xdg = environment->xdg_config_home, *home = environment->home;
+
+	if (xdg && *xdg)
+		return join(path, size, xdg, "/fastalloc/preload.conf");
+	return home && join(path, size, home, "/.config/fastalloc/preload.conf");
+}
+
+/* Not ours to read: HOME is often inherited from another user. */
+static int is_absent(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == EACCES;
+}
+
+void source_find(struct source *source, const struct source_environment *environment)
+{
+	if (environment->config && *environment->config) {
+		source_read(source, environment->config);
+		return;
+	}
+	if (has_user_file(environment, source->found, sizeof(source->found)) &&
+	    !is_absent(source_read(source, source->found)))
+		return;
+	if (is_absent(source_read(source, SYSCONFDIR "/fastalloc/preload.conf")))
+		source_built_in(source);
+}
