@@ -1,0 +1,65 @@
+#include "folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "policy.h"
+
+int folder_look(const char *dir, struct folder *folder)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = 0;
+	struct statvfs space;
+	struct statx stx;
+	struct file file;
+
+	if (fd < 0)
+		return errno;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 || fstatvfs(fd, &space) < 0)
+		error = errno;
+	else
+		error = mounts_find(stx.stx_mnt_id, !!(stx.stx_mask & STATX_MNT_ID), stx.stx_dev_major,
+				    stx.stx_dev_minor, &folder->mount);
+	if (!error)
+		error = policy_of(fd, NULL, &file);
+	close(fd);
+	if (error)
+		return error;
+	folder->traits = file.traits;
+	folder->size = (unsigned long long)space.f_blocks * space.f_frsize;
+	folder->free = (unsigned long long)space.f_bavail * space.f_frsize;
+	return space.f_flag & ST_RDONLY ? EROFS : 0;
+}
+
+static int is_supported(int fd, int mode)
+{
+	return fallocate(fd, mode, 0, 4096) == 0 || (errno != EOPNOTSUPP && errno != ENOSYS);
+}
+
+int folder_try(int directory, struct folder *folder)
+{
+	int fd = openat(directory, "try", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno;
+	folder->has_keep_size = is_supported(fd, FALLOC_FL_KEEP_SIZE);
+	folder->has_fallocate = is_supported(fd, 0);
+	close(fd);
+	return unlinkat(directory, "try", 0) < 0 ? errno : 0;
+}
+
+const char *folder_unfit(const struct folder *folder)
+{
+	if (folder->traits & TRAIT_MEMORY)
+		return "files are in memory here: there is nothing to tune";
+	if (folder->size == 0)
+		return "it does not tell how much space is free";
+	if (folder->mount.point[0] == '\0')
+		return "its mount point is too long to be named in preload.conf";
+	for (const char *at = folder->mount.point; *at; at++)
+		if (*at == '"' || *at == '\n')
+			return "its mount point has a quote or a newline, which preload.conf cannot name";
+	return NULL;
+}
