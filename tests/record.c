@@ -28,7 +28,7 @@ enum {
 };
 
 static const char usage_text[] =
-	"usage: record METHOD WRITE_SIZE FILE_SIZE DIR COUNT [--fsync-every N] [--verify]\n"
+	"usage: record METHOD WRITE_SIZE FILE_SIZE DIR COUNT [--fsync-every N] [--allocate] [--verify]\n"
 	"  writes DIR/0 to DIR/COUNT-1; sizes take K M G\n"
 	"  METHOD: write pwrite writev pwritev pwritev2 append dup threads\n"
 	"          fwrite fprintf putc sendfile copy_file_range splice\n"
@@ -37,6 +37,7 @@ static const char usage_text[] =
 	"    threads           a thread per file, all write a piece, then wait for each other\n"
 	"    sendfile ...      from a source in DIR, prepared before\n"
 	"  --fsync-every N     each file after N pieces\n"
+	"  --allocate          fallocate(2) for each piece before it is written\n"
 	"  --verify            reads instead; exit status 1 when a file is not as written\n"
 	"prints seconds=\n";
 
@@ -66,7 +67,7 @@ static struct {
 	size_t write_size;
 	uint64_t file_size, fsync_every;
 	const char *dir;
-	int count, verify;
+	int count, allocate, verify;
 } options;
 
 static struct file files[MOST_FILES];
@@ -281,6 +282,8 @@ static void write_piece(struct file *file)
 
 	if (end > options.file_size)
 		end = options.file_size;
+	if (options.allocate && fallocate(file->fd, 0, (off_t)file->done, (off_t)(end - file->done)) < 0)
+		die("fallocate");
 	while (file->done < end) {
 		ssize_t n = options.method->put(file, bytes_of(file), end - file->done);
 
@@ -420,6 +423,8 @@ static void parse_options(int argc, char **argv)
 	for (char **at = argv + 6; *at; at++) {
 		if (!strcmp(*at, "--verify"))
 			options.verify = 1;
+		else if (!strcmp(*at, "--allocate"))
+			options.allocate = 1;
 		else if (!strcmp(*at, "--fsync-every") && at[1])
 			options.fsync_every = parse_size(*++at);
 		else

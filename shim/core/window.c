@@ -73,6 +73,7 @@ atomic_ushort window_near[WINDOW_NEAR];
 #define FAR_PAGES 1024 /* up to the kernel's default limit (fs/file.c, sysctl_nr_open) */
 static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
 
+atomic_int window_was_made;
 static atomic_int possible;  /* some file may have a window */
 static atomic_int suspended; /* calls of window_suspend without window_resume */
 static atomic_uint moment;   /* how often a suspension began or ended */
@@ -788,6 +789,7 @@ static int preallocate(struct description *d, int fd, off64_t start, off64_t unt
 	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, start, target - start);
 	report_call(CALL_WINDOW, fd, (struct extent){start, target}, ANSWER_FALLOCATE, error, started);
 	atomic_fetch_or(&d->flags, KNOWN_WINDOWED);
+	atomic_store(&window_was_made, 1);
 	d->end = target;
 	if (error) /* FAT keeps what it had got so far */
 		trim(d, fd);

@@ -23,6 +23,13 @@ int window_possible(void);
 /* Is, or was, any descriptor known? */
 int window_any(void);
 
+/* Was there ever a window? */
+extern atomic_int window_was_made;
+static inline int window_made(void)
+{
+	return __builtin_expect(atomic_load_explicit(&window_was_made, memory_order_relaxed), 0);
+}
+
 /* Descriptors below this are looked up without a call. */
 #define WINDOW_NEAR 1024
 extern atomic_ushort window_near[WINDOW_NEAR];
