@@ -81,7 +81,7 @@ int room_quota_reached(int fd)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		unsigned id = kinds[i] == USRQUOTA ? stx.stx_uid : stx.stx_gid;
 
-		if (SYS4(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, kinds[i]), id, &quota) < 0)
+		if (SYS4(SYS_quotactl_fd, fd, QCMD((unsigned)Q_GETQUOTA, kinds[i]), id, &quota) < 0)
 			continue;
 		/* The limit counts blocks of 1 KiB, the use bytes (quotactl(2)). The last
 		 * block may not have fitted, so within a page of it is reached. */

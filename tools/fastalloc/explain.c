@@ -67,7 +67,7 @@ static int may_concern(const struct rule *rule, const struct place *place)
 	struct text rest = rule->names, glob;
 	int may = 0;
 
-	while ((glob = config_next_name(&rest)).length) {
+	while ((glob = config_next_name(&rest)).length && glob.at) {
 		if (config_glob(glob, place->path))
 			return 0;
 		may |= may_match_in(glob, place->path, strlen(place->path) - strlen("(any file)"));
