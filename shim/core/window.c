@@ -887,6 +887,7 @@ static void enter_with(unsigned known, int fd, off64_t at, size_t count, int str
 		bytes = atomic_load_explicit(&d->usual, memory_order_relaxed);
 		if (atomic_load_explicit(&d->budget, memory_order_relaxed) >= bytes)
 			return;
+		atomic_fetch_sub_explicit(&d->budget, bytes, memory_order_relaxed);
 	} else if (atomic_fetch_sub_explicit(&d->budget, bytes, memory_order_relaxed) >= bytes) {
 		return;
 	}
