@@ -84,7 +84,7 @@ is 'nothing ahead in memory' 'passed on: in memory passed on: in memory' "$(call
 is 'nothing ahead on sync mounts' 'passed on: mounted with sync' "$(call write sub)"
 if disk && [ "$(stat -f -c %T "$E")" = ext2/ext3 ]; then
 	config '[default]' 'write = preallocate' 'window = 1M' 'window_max = 8M' 'window_after = 0' 'stdio = off'
-	is 'windows' 'blocks are allocated ahead while this process alone has the file open: half of what the file has, 1M to 8M passed on: stdio = off' \
+	is 'windows' 'blocks are allocated ahead while this process alone has the file open: half as much as the file has, 1M to 8M passed on: stdio = off' \
 		"$(call write "$E/x") $(call fwrite "$E/x")"
 	like 'facts' '- a fallocate that fails keeps part of the space' "$(explain "$E/x")"
 else

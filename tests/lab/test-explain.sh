@@ -14,7 +14,7 @@ line() { grep -nx "$1" "$FASTALLOC_CONFIG" | tail -n 1 | cut -d: -f1; }
 fat_mount 4096
 is 'vfat: the mount' '/mnt/fat /dev/ubda vfat' "$(json "'%(point)s %(source)s %(type)s' % p['mount']" /mnt/fat/new)"
 is 'vfat: the line of [fstype vfat msdos]' "preallocate $FASTALLOC_CONFIG:$(line 'write = preallocate')" "$(key write /mnt/fat/new)"
-like 'vfat: windows' 'half of what the file has, 64K to 16M' "$(json "p['calls']['write']" /mnt/fat/new)"
+like 'vfat: windows' 'half as much as the file has, 64K to 16M' "$(json "p['calls']['write']" /mnt/fat/new)"
 like 'vfat: no holes' 'no holes' "$(json "p['facts']" /mnt/fat)"
 like 'vfat: appends are healed' 'given back first' "$(json "p['calls']['open O_APPEND']" /mnt/fat)"
 "$command" explain /mnt/fat/new.wav >>"$OUT/results"

@@ -187,7 +187,7 @@ static void put_windows(struct sentences *s, const struct place *place)
 	if (value[KEY_WINDOW] >= value[KEY_WINDOW_MAX])
 		sentences_add(s, "%s at a time", size(place, KEY_WINDOW_MAX));
 	else
-		sentences_add(s, "half of what the file has, %s to %s", size(place, KEY_WINDOW),
+		sentences_add(s, "half as much as the file has, %s to %s", size(place, KEY_WINDOW),
 			      size(place, KEY_WINDOW_MAX));
 	if (value[KEY_WINDOW_AFTER])
 		sentences_add(s, ", in files from %s or some writes on", size(place, KEY_WINDOW_AFTER));
