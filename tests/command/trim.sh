@@ -80,6 +80,47 @@ done
 wait
 is "appended meanwhile: all of it is there ($rounds rounds)" "$(seq -f 'line %g' 1 2000 | md5sum)" "$(md5sum <log)"
 
+# strace makes what is rare happen.
+if command -v strace >/dev/null; then
+	traced() { # FILE INJECTION WORD...: fastalloc WORD..., with an injection into calls that concern FILE
+		out=$(strace -qq -o /dev/null -P "$1" -e "inject=$2" "$FASTALLOC" "${@:3}" 2>"$D/err")
+		status=$?
+		err=$(grep -v '^strace: ' "$D/err")
+	}
+	mkdir gone && kept gone/a && kept gone/b
+	for error in ENOENT ESTALE; do
+		traced gone/a openat:error=$error trim -n gone
+		is "$error in a directory: what vanished was not asked for" '0 1' "$status$err $(grep -c gone/b <<<"$out")"
+		traced gone/a openat:error=$error extents -r gone
+		is "$error in a directory: extents" '0 1' "$status$err $(grep -c gone/b <<<"$out")"
+	done
+	traced gone/a openat:error=ENOENT trim gone/a
+	is 'what was asked for by name: told' '1 fastalloc: gone/a: No such file or directory' "$status $err"
+
+	kept slow
+	traced slow fcntl:delay_exit=700000:when=1 trim slow
+	is 'stopped under the lease: left alone' \
+		"1 fastalloc: slow: took too long, somebody may have it open by now $((10 * 1024))" "$status $err $(blocks slow)"
+	(sleep 0.7 && fallocate --keep-size --length 3M slow) &
+	traced slow fcntl:delay_exit=1500000:when=2 trim slow
+	wait
+	is 'what somebody allocates right afterwards is not counted' "0 1 of 1 files: 4 MiB given back $((6 * 1024))" \
+		"$status$err $(tail -n 1 <<<"$out") $(blocks slow)"
+else
+	skip 'rare cases' 'no strace'
+fi
+
+# On an overlay, a file that is opened for writing is copied.
+mkdir lower upper work over && kept lower/a
+if mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work over 2>/dev/null; then
+	fastalloc trim over
+	is 'an overlay: left alone' "1 fastalloc: over/a: on an overlay, only its layers can be trimmed $((10 * 1024))" \
+		"$status $err$(ls upper) $(blocks lower/a)"
+	umount over
+else
+	skip 'an overlay: left alone' 'cannot be mounted'
+fi
+
 # What it must not, or cannot, touch: said, and the rest goes on.
 refuses() { # NAME REASON: a file `kept` was made unfit
 	local before

@@ -219,10 +219,8 @@ static int show(const char *path, const struct stat *st, void *data)
 	struct map map;
 	int fd = files_open(path, st, O_RDONLY), error;
 
-	if (fd < 0) {
-		complain_errno(path, -fd);
-		return 1;
-	}
+	if (fd < 0)
+		return fd;
 	error = o->sync ? -sys_fdatasync(fd) : 0;
 	if (!error)
 		error = policy_of(fd, NULL, &file);

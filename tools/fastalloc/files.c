@@ -12,13 +12,23 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+/* What vanishes while directories are read was not asked for by name. */
+static int complain_of_entry(const FTSENT *entry, int error)
+{
+	if (entry->fts_level != FTS_ROOTLEVEL && (error == ENOENT || error == ESTALE))
+		return 0;
+	complain_errno(entry->fts_path, error);
+	return 1;
+}
+
 static int visit_entry(FTS *tree, FTSENT *entry, enum directories directories, visit_file *visit, void *data)
 {
-	int is_argument = entry->fts_level == FTS_ROOTLEVEL;
+	int is_argument = entry->fts_level == FTS_ROOTLEVEL, status;
 
 	switch (entry->fts_info) {
 	case FTS_F:
-		return visit(entry->fts_path, entry->fts_statp, data);
+		status = visit(entry->fts_path, entry->fts_statp, data);
+		return status < 0 ? complain_of_entry(entry, -status) : status;
 	case FTS_D:
 		if (directories == DIRECTORIES_ENTERED)
 			return 0;
@@ -35,11 +45,7 @@ static int visit_entry(FTS *tree, FTSENT *entry, enum directories directories, v
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		/* What vanishes while directories are read was not asked for by name. */
-		if (entry->fts_errno == ENOENT && !is_argument)
-			return 0;
-		complain_errno(entry->fts_path, entry->fts_errno);
-		return 1;
+		return complain_of_entry(entry, entry->fts_errno);
 	default:
 		return 0;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -49,6 +50,11 @@ static const char *lease_error(int error)
 	}
 }
 
+static const char *cut_error_text(int error)
+{
+	return error == ETIME ? "took too long, somebody may have it open by now" : strerror(error);
+}
+
 static const char *forbidden(int fd, const struct file *file)
 {
 	struct statx stx = {.stx_attributes = 0};
@@ -63,6 +69,9 @@ static const char *forbidden(int fd, const struct file *file)
 		if (stx.stx_attributes & STATX_ATTR_APPEND)
 			return "append-only (chattr -a)";
 	}
+	/* To open it for writing would copy it, and who has it open in a layer is not seen. */
+	if (strcmp(file->fstype, "overlay") == 0)
+		return "on an overlay, only its layers can be trimmed";
 	/* Over a network, which FUSE may be, others have files open that no lease here knows of. */
 	if (strcmp(file->fstype, "fuse") == 0 || strncmp(file->fstype, "fuse.", 5) == 0)
 		return lease_error(EOPNOTSUPP);
@@ -71,74 +80,103 @@ static const char *forbidden(int fd, const struct file *file)
 
 /* Under the lease */
 
-static int cut(int fd)
+enum { LEASE_TRUSTED = 500 }; /* milliseconds: half of the least lease-break-time (proc_sys_fs(5)) */
+
+static int64_t milliseconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What lay past the end of a file, and what became of it, in bytes. */
+struct past_end {
+	uint64_t before, given, left;
+};
+
+/* Returns 0, or a positive errno: ETIME where we stood still since the lease was taken, at
+ * `leased`, for so long that the kernel may have given the file to others. */
+static int cut(int fd, int64_t leased)
 {
 	struct stat st;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
-	int error = fstat(fd, &st) ? errno : -sys_ftruncate(fd, st.st_size);
+	int error = fstat(fd, &st) ? errno : 0;
 
+	if (!error && milliseconds_now() - leased > LEASE_TRUSTED)
+		error = ETIME;
+	if (!error)
+		error = -sys_ftruncate(fd, st.st_size);
 	if (error)
 		return error;
 	times[1] = st.st_mtim;
 	return futimens(fd, times) ? errno : 0;
 }
 
-/* Nobody else has fd open, and whoever wants to waits until this returns: do it. No signal
- * comes in between cutting and setting the time again. */
-static const char *cut_if_sole(int fd, int dry_run)
+static int cut_and_measure(int fd, const struct file *before, struct past_end *past, int64_t leased)
 {
-	sigset_t all, before;
+	struct file after = *before;
+	int error = cut(fd, leased);
+
+	if (error)
+		return error;
+	if (policy_of(fd, NULL, &after) || map_past_end(fd, &after, &past->left))
+		past->left = past->before;
+	past->given = before->allocated > after.allocated ? (uint64_t)(before->allocated - after.allocated) : 0;
+	return 0;
+}
+
+/* Nobody else has fd open, and whoever wants to waits until this returns: do it. No signal
+ * comes in between cutting and setting the time again. Returns why not, or NULL. */
+static const char *cut_if_sole(int fd, int dry_run, const struct file *before, struct past_end *past)
+{
+	int64_t leased = milliseconds_now();
+	sigset_t all, mask;
 	int error;
 
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
+	sigprocmask(SIG_SETMASK, &all, &mask);
 	error = -sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_WRLCK);
 	if (!error) {
-		int cut_error = dry_run ? 0 : cut(fd);
+		int cut_error = dry_run ? 0 : cut_and_measure(fd, before, past, leased);
 
 		sys_fcntl(fd, F_SETLEASE, (const void *)(long)F_UNLCK);
-		sigprocmask(SIG_SETMASK, &before, NULL);
-		return cut_error ? strerror(cut_error) : NULL;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		return cut_error ? cut_error_text(cut_error) : NULL;
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return lease_error(error);
 }
 
 /* One file */
 
-static void add_row(const struct trim *t, const char *path, const struct file *file, uint64_t past_end, uint64_t given)
+static void add_row(const struct trim *t, const char *path, const struct file *file, const struct past_end *past)
 {
 	struct libscols_line *line = output_line(t->table);
 
 	output_text(line, 0, path);
 	output_size(line, 1, (uint64_t)file->size);
-	output_size(line, 2, past_end);
+	output_size(line, 2, past->before);
 	if (!t->dry_run)
-		output_size(line, 3, given);
+		output_size(line, 3, past->given);
 }
 
 /* fd is open as the cut needs it; there is something past the end. */
 static int trim_open(struct trim *t, const char *path, int fd, const struct file *before, uint64_t past_end)
 {
-	const char *reason = cut_if_sole(fd, t->dry_run);
-	struct file after = *before;
-	uint64_t left = 0, given = past_end;
+	struct past_end past = {.before = past_end, .given = t->dry_run ? past_end : 0};
+	const char *reason = cut_if_sole(fd, t->dry_run, before, &past);
 
 	if (reason) {
 		complain(path, "%s", reason);
 		return 1;
 	}
-	if (!t->dry_run) {
-		if (policy_of(fd, NULL, &after) || map_past_end(fd, &after, &left))
-			left = past_end;
-		given = before->allocated > after.allocated ? (uint64_t)(before->allocated - after.allocated) : 0;
-	}
-	add_row(t, path, before, past_end, given);
+	add_row(t, path, before, &past);
 	t->files++;
-	t->bytes += given;
-	if (left)
+	t->bytes += past.given;
+	if (past.left)
 		complain(path, "the file system gave back only part of it");
-	return left != 0;
+	return past.left != 0;
 }
 
 /* Look at fd, open for reading. Returns the status, or -1 where there is something to do. */
@@ -216,11 +254,12 @@ static int trim_file(const char *path, const struct stat *st, void *data)
 			return status;
 		fd = open_to_cut(t, path, st);
 	}
-	if (fd < 0) {
-		/* EAGAIN: it is leased, and we did not wait. */
-		complain(path, "%s", -fd == EAGAIN ? lease_error(EAGAIN) : strerror(-fd));
+	if (fd == -EAGAIN) { /* it is leased, and we did not wait */
+		complain(path, "%s", lease_error(EAGAIN));
 		return 1;
 	}
+	if (fd < 0)
+		return fd;
 	status = trim_open(t, path, fd, &file, past_end);
 	sys_close(fd);
 	return status;
