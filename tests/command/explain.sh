@@ -113,6 +113,9 @@ mkdir "$(printf 'new\nline\e')"
 is 'control characters in names' '' "$(explain new* | grep $'\e')"
 is 'a name that is no UTF-8, as JSON' "$W/?" "$(json "p['path']" $'\xff')"
 
+is 'a control character of 8 bits, in a message' "fastalloc: ä??31m/x: No such file or directory" \
+	"$(LC_ALL=C.UTF-8 explain $'ä\xc2\x9b31m/x')"
+
 # Bad input.
 fails() { # NAME MESSAGE ARGUMENT...: exit status 1
 	local name=$1 message=$2 output status

@@ -72,6 +72,16 @@ if [ -w /dev/fuse ] && "$BUILD/tests/fusefs" "$M" 2>/dev/null; then
 else
 	skip FUSE 'cannot be mounted'
 fi
+# Without /proc, in a root that is no mount: what is told does not hang on the mount.
+root=$D/root
+for file in "$FASTALLOC" $(ldd "$FASTALLOC" | grep -o '/[^ ]*'); do
+	mkdir -p "$root$(dirname "$file")" && cp -L "$file" "$root$file"
+done
+in_root() { chroot "$root" "$FASTALLOC" "$@" 2>&1; }
+like 'no /proc: probe' $'file system +unknown.*\nKEEP_SIZE +yes' "$(in_root probe /)"
+is 'no /proc: tune says why it cannot' \
+	'fastalloc: /: its mount is not listed in /proc/self/mountinfo, or has too long a path for preload.conf' \
+	"$(in_root tune /)"
 mount -t ramfs ramfs "$M" && cd "$M" || exit 1
 fastalloc probe .
 holds ramfs fallocate=no SEEK_HOLE=no FIEMAP=no 'sparse growth=yes'

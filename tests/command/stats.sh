@@ -64,6 +64,11 @@ fastalloc: broken:6: is not the statistics of a process: a count is no number
 fastalloc: broken:7: is not valid JSON' "$(cat errors)"
 is 'a wholly wrong file: ten messages are enough' '11 fastalloc: many: 90 more lines like these' \
 	"$(seq 100 >many; fastalloc stats many 2>&1 | wc -l) $(fastalloc stats many 2>&1 | tail -n 1)"
+line 9 huge write '"seen":9223372036854775807' >huge
+is 'counts too large to add' '9223372036854775807' "$(json "x['total']['write']['seen']" huge huge)"
+line -1 nobody write '"seen":1' >negative
+is 'a number that no process has' 'fastalloc: negative:1: is not the statistics of a process: no pid and program' \
+	"$(fastalloc stats negative 2>&1 >/dev/null)"
 fails() { # NAME STATUS MESSAGE WORD...
 	local output
 	output=$("${@:4}" 2>&1 >/dev/null)

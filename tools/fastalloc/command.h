@@ -33,7 +33,7 @@ static inline void need(int done)
 		out_of_memory();
 }
 
-/* A name as it may be shown: control characters as '?'. */
+/* A name as it may be shown: what cannot be printed as '?'. */
 void output_name(FILE *stream, const char *name);
 
 /* Two lines to stderr after a wrong option: how it is written, and where more is said.

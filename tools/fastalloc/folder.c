@@ -19,9 +19,9 @@ int folder_look(const char *dir, struct folder *folder)
 		return errno;
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx) < 0 || fstatvfs(fd, &space) < 0)
 		error = errno;
-	else
-		error = mounts_find(stx.stx_mnt_id, !!(stx.stx_mask & STATX_MNT_ID), stx.stx_dev_major,
-				    stx.stx_dev_minor, &folder->mount);
+	else if (mounts_find(stx.stx_mnt_id, !!(stx.stx_mask & STATX_MNT_ID), stx.stx_dev_major, stx.stx_dev_minor,
+			     &folder->mount))
+		folder->mount = (struct mount){.point = ""};
 	if (!error)
 		error = policy_of(fd, NULL, &file);
 	close(fd);
@@ -57,7 +57,7 @@ const char *folder_unfit(const struct folder *folder)
 	if (folder->size == 0)
 		return "it does not tell how much space is free";
 	if (folder->mount.point[0] == '\0')
-		return "its mount point is too long to be named in preload.conf";
+		return "its mount is not listed in /proc/self/mountinfo, or has too long a path for preload.conf";
 	for (const char *at = folder->mount.point; *at; at++)
 		if (*at == '"' || *at == '\n')
 			return "its mount point has a quote or a newline, which preload.conf cannot name";

@@ -6,21 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
 
 #include "command.h"
 #include "json.h"
 
 /* Messages */
 
-static char shown(char c)
+/* The bytes of the character at `at`, 0 where the locale has none there that can be printed. */
+static size_t printable(const char *at)
 {
-	return (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+	mbstate_t state = {0};
+	wchar_t character;
+	size_t length = mbrtowc(&character, at, strnlen(at, MB_CUR_MAX), &state);
+
+	return length <= MB_CUR_MAX && iswprint((wint_t)character) ? length : 0;
 }
 
 void output_name(FILE *stream, const char *name)
 {
-	for (; *name; name++)
-		putc(shown(*name), stream);
+	for (size_t length; *name; name += length ? length : 1) {
+		length = printable(name);
+		fwrite(length ? name : "?", 1, length ? length : 1, stream);
+	}
 }
 
 static void say_subject(const char *subject)
@@ -188,8 +197,9 @@ void progress(const char *what, double part)
 	if (!isatty(STDERR_FILENO))
 		return;
 	snprintf(name, sizeof(name), "%s", what);
-	for (char *c = name; *c; c++)
-		*c = shown(*c);
+	for (char *c = name; *c; c += printable(c))
+		if (!printable(c))
+			*c = '?';
 	fprintf(stderr, "\r%-34s [%.*s%*s] %3.0f %%", name, full, "##############################", WIDTH - full, "",
 		part * 100);
 	fflush(stderr);

@@ -350,6 +350,7 @@ static void try_all(struct probe *p)
 	tell_no_space(p);
 }
 
+/* Returns the status, or -1 after complaining where there is nothing to show. */
 static int probe(struct probe *p)
 {
 	char path[PATH_MAX];
@@ -369,9 +370,10 @@ static int probe(struct probe *p)
 		if (p->fd >= 0)
 			sys_close(p->fd);
 	}
-	if (error)
-		complain_errno(p->directory, error);
-	return error || p->failed;
+	if (!error)
+		return p->failed;
+	complain_errno(p->directory, error);
+	return -1;
 }
 
 int probe_main(int argc, char **argv)
@@ -408,7 +410,7 @@ int probe_main(int argc, char **argv)
 	output_column(p.table, "TRIED", SCOLS_JSON_BOOLEAN, 0);
 	output_column(p.table, "DETAIL", SCOLS_JSON_STRING, SCOLS_FL_WRAP);
 	status = probe(&p);
-	if (p.fd < 0 || !*p.file.fstype) {
+	if (status < 0) {
 		scols_unref_table(p.table);
 		return finish(1);
 	}

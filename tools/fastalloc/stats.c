@@ -1,6 +1,7 @@
 /* fastalloc stats: what FASTALLOC_STATS wrote, per process and in total. */
 #include <errno.h>
 #include <getopt.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +49,14 @@ void stats_free(struct stats *stats)
 	json_decref(stats->processes);
 }
 
+/* Or the most that it can be. */
+static json_int_t sum_of(json_t *a, json_t *b)
+{
+	json_int_t sum;
+
+	return __builtin_add_overflow(json_integer_value(a), json_integer_value(b), &sum) ? INT64_MAX : sum;
+}
+
 static void add_call(json_t *total, const char *name, json_t *call)
 {
 	json_t *sum = json_object_get(total, name), *value;
@@ -58,8 +67,7 @@ static void add_call(json_t *total, const char *name, json_t *call)
 		return;
 	}
 	json_object_foreach(call, member, value)
-		json_set(sum, member,
-			 json_integer(json_integer_value(json_object_get(sum, member)) + json_integer_value(value)));
+		json_set(sum, member, json_integer(sum_of(json_object_get(sum, member), value)));
 }
 
 static void add_process(struct stats *stats, json_t *process)
@@ -90,7 +98,8 @@ static const char *find_fault(json_t *process)
 	const char *name, *member;
 	json_t *call, *value;
 
-	if (!json_is_integer(json_object_get(process, "pid")) || !json_is_string(json_object_get(process, "program")))
+	if (json_integer_value(json_object_get(process, "pid")) <= 0 ||
+	    !json_is_string(json_object_get(process, "program")))
 		return "is not the statistics of a process: no pid and program";
 	json_object_foreach(process, name, call) json_object_foreach(
 		call, member, value) if (!json_is_integer(value) ||
