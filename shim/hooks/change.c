@@ -2,6 +2,7 @@
  * (window.h), or changes its size or blocks unseen. */
 #include "hook.h"
 
+#include <linux/fs.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -23,16 +24,30 @@ HOOK int fchmod(int fd, mode_t mode)
 	return real.fchmod(fd, mode);
 }
 
-/* FICLONE grows a file, FS_IOC_RESVSP preallocates, FS_IOC_SETFLAGS forbids to truncate: all
- * end windows but those of type T, which ask for a terminal (isatty, FIONREAD). */
+/* cp tries to clone first; that grows the file, or does nothing. */
+static int is_clone(unsigned long request)
+{
+	return request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE;
+}
+
+/* FS_IOC_RESVSP preallocates, FS_IOC_SETFLAGS forbids to truncate: all others end windows
+ * but those of type T, which ask for a terminal (isatty, FIONREAD). */
 HOOK int ioctl(int fd, unsigned long request, ...)
 {
 	va_list arguments;
+	unsigned known;
 	void *argument;
+	int result;
 
 	va_start(arguments, request);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
+	if (is_clone(request)) {
+		known = window_changing(fd);
+		result = real.ioctl(fd, request, argument);
+		window_changed(known);
+		return result;
+	}
 	if (_IOC_TYPE(request) != 'T')
 		window_end(fd);
 	return real.ioctl(fd, request, argument);

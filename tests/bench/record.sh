@@ -3,10 +3,10 @@
 # reading them from the disk. `write=` and `read=` count what the disk was asked for (`sectors=` how much), `pieces=`
 # is the worst of four files. `ret=held`: after the program more space was taken than plain takes; `ret=leaked`: after
 # rm and a new mount; `data=lost`: not what was written. In any of these cases the exit status is 1.
-# Variables (lab -e): QUICK=1 a round of 8 files of 4 MiB; METHOD=... as of tests/record.c; SIDES=plain; SIZES=4096
-# On one processor of the host (taskset): times of the lab vary fivefold when the host spreads it over several.
+# Variables (lab -e): QUICK=1 a round of 8 files of 4 MiB; METHOD=... as of tests/record.c; SIDES=plain; SIZES=4096;
+# FILE_SIZE=16M. On one processor of the host (taskset): times of the lab vary fivefold when the host spreads it over several.
 . "$LAB/guest.sh"
-rounds=${1:-${QUICK:-5}} file_size=16M counts='8 16'
+rounds=${1:-${QUICK:-5}} file_size=${FILE_SIZE:-16M} counts='8 16'
 [ -z "${QUICK:-}" ] || file_size=4M counts=8
 method=${METHOD:-write} sides=${SIDES:-plain fastalloc}
 record=$BUILD/tests/record

@@ -209,6 +209,9 @@ is '/dev/null: 4000 writes more, no other call more' "$calls" "$(grep -vE 'write
 traced "$act" e wronly,creat,trunc write 2560 1 write 10240 1 write 10240 1 write 10240 1 close >/dev/null
 is 'a small file, the first write smaller: no call of ours' 0 \
 	"$(sed '1,/openat.*"e"/d; /close(/,$d' "$dir/trace" | grep -vc ' write(')"
+head -c 3M /dev/zero >"$dir/large" && traced cp "$dir/large" .
+at_least 'cp, which tries to clone first: windows' 1 "$(windows | wc -w)"
+rm "$dir/large" large
 mkdir small && for i in {1..20}; do head -c 60000 /dev/zero >small/$i; done
 traced cp -r small /dev/shm/small.$$ && rm -r small && mv /dev/shm/small.$$ "$dir/small"
 traced cp -r "$dir/small" .
