@@ -3,9 +3,9 @@
 #include <linux/falloc.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "active.h"
+#include "cut.h"
 #include "extent.h"
 #include "policy.h"
 #include "report.h"
@@ -215,7 +215,6 @@ static int hold_when_idle(struct description *d, uint64_t *signals)
 /* A break sends this one, which queues, to the thread that took the lease: ours can be
  * told from the program's own. */
 #define BREAK_SIGNAL       64
-#define LEASE_TRUSTED      500 /* milliseconds: half of the least lease-break-time (proc_sys_fs(5)) */
 #define SIGNAL_SET(signal) (1ULL << ((signal)-1))
 
 static void disown(int fd)
@@ -302,7 +301,7 @@ static void return_lease(int fd)
 	take_signals_of_break(fd, broken);
 }
 
-/* Cutting what lies past EOF */
+/* Cutting what lies past EOF (cut.h) */
 
 static int is_same(const struct description *d, const struct statx *stx)
 {
@@ -315,50 +314,25 @@ static int is_privileged(int fd, const struct statx *stx)
 	return stx->stx_mode & (S_ISUID | S_ISGID) || SYS4(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0;
 }
 
-static int64_t milliseconds_now(void)
-{
-	struct {
-		int64_t seconds, nanoseconds;
-	} now = {0, 0};
-
-	SYS2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-	return now.seconds * 1000 + now.nanoseconds / 1000000;
-}
-
-/* Truncate to the size that the file has anyway, which frees what lies behind it.
- * Only in the hands of the sole writer: held, and under a lease, which the kernel takes
- * from whoever stands still for long enough. */
-static int cut(int fd, const struct statx *stx, int64_t leased)
-{
-	const struct {
-		int64_t seconds, nanoseconds;
-	} times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
-	int error = is_privileged(fd, stx) ? EPERM : 0;
-
-	if (!error && milliseconds_now() - leased > LEASE_TRUSTED)
-		error = EAGAIN;
-	if (!error)
-		error = -sys_ftruncate(fd, (off64_t)stx->stx_size);
-	if (!error)
-		SYS4(SYS_utimensat, fd, NULL, times, 0);
-	return error;
-}
-
 /* d is NULL where fd was just opened. Returns 0, or the errno of what prevented it. */
 static int cut_if_sole(int fd, const struct description *d, enum call call)
 {
 	struct extent beyond = {0, 0};
 	uint64_t started = report_clock();
 	struct statx stx = {.stx_mask = 0};
-	int64_t leased = milliseconds_now();
+	int64_t leased = cut_clock();
 	int error = take_lease(fd);
 
 	if (!error) {
 		error = -sys_statx(fd, "", AT_EMPTY_PATH, STATX_MODE | STATX_SIZE | STATX_INO | STATX_MTIME, &stx);
 		if (!error && d && !is_same(d, &stx))
 			error = EBADF;
+		if (!error && is_privileged(fd, &stx))
+			error = EPERM;
 		if (!error)
-			error = cut(fd, &stx, leased);
+			error = cut_past_end(fd, &stx, leased);
+		if (error < 0) /* cut, but for the time */
+			error = 0;
 		return_lease(fd);
 		beyond.start = beyond.end = error ? 0 : (off64_t)stx.stx_size;
 	}

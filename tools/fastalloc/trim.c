@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "cut.h"
 #include "files.h"
 #include "map.h"
 #include "sys.h"
@@ -80,37 +80,18 @@ static const char *forbidden(int fd, const struct file *file)
 
 /* Under the lease */
 
-enum { LEASE_TRUSTED = 500 }; /* milliseconds: half of the least lease-break-time (proc_sys_fs(5)) */
-
-static int64_t milliseconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* What lay past the end of a file, and what became of it, in bytes. */
 struct past_end {
 	uint64_t before, given, left;
 };
 
-/* Returns 0, or a positive errno: ETIME where we stood still since the lease was taken, at
- * `leased`, for so long that the kernel may have given the file to others. */
+/* Returns 0, or a positive errno: ETIME as of cut.h. */
 static int cut(int fd, int64_t leased)
 {
-	struct stat st;
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
-	int error = fstat(fd, &st) ? errno : 0;
+	struct statx stx;
+	int error = -sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_MTIME, &stx);
 
-	if (!error && milliseconds_now() - leased > LEASE_TRUSTED)
-		error = ETIME;
-	if (!error)
-		error = -sys_ftruncate(fd, st.st_size);
-	if (error)
-		return error;
-	times[1] = st.st_mtim;
-	return futimens(fd, times) ? errno : 0;
+	return error ? error : abs(cut_past_end(fd, &stx, leased));
 }
 
 static int cut_and_measure(int fd, const struct file *before, struct past_end *past, int64_t leased)
@@ -130,7 +111,7 @@ static int cut_and_measure(int fd, const struct file *before, struct past_end *p
  * comes in between cutting and setting the time again. Returns why not, or NULL. */
 static const char *cut_if_sole(int fd, int dry_run, const struct file *before, struct past_end *past)
 {
-	int64_t leased = milliseconds_now();
+	int64_t leased = cut_clock();
 	sigset_t all, mask;
 	int error;
 
