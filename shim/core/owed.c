@@ -1,14 +1,12 @@
 #include "owed.h"
 
-#include <stdatomic.h>
-
 #include "sys.h"
 
 #define SLOTS 32
 
 enum { SLOT_FREE, SLOT_BUSY, SLOT_OWED };
 
-static atomic_int debts;
+atomic_int owed_debts;
 static struct {
 	atomic_int state;
 	int fd, error;
@@ -38,14 +36,9 @@ void owed_note(int fd, int error)
 		slot[i].minor = stx.stx_dev_minor;
 		slot[i].inode = stx.stx_ino;
 		atomic_store(&slot[i].state, SLOT_OWED);
-		atomic_fetch_add(&debts, 1);
+		atomic_fetch_add(&owed_debts, 1);
 		return;
 	}
-}
-
-int owed_any(void)
-{
-	return __builtin_expect(atomic_load_explicit(&debts, memory_order_relaxed) != 0, 0);
 }
 
 int owed_take(int fd)
@@ -68,7 +61,7 @@ int owed_take(int fd)
 		if (error == 0 && identify(fd, &stx) == 0 && stx.stx_ino == slot[i].inode &&
 		    stx.stx_dev_major == slot[i].major && stx.stx_dev_minor == slot[i].minor)
 			error = slot[i].error;
-		atomic_fetch_sub(&debts, 1);
+		atomic_fetch_sub(&owed_debts, 1);
 		atomic_store(&slot[i].state, SLOT_FREE);
 	}
 	return error;

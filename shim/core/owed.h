@@ -7,6 +7,10 @@
 #ifndef FASTALLOC_OWED_H
 #define FASTALLOC_OWED_H
 
+#include <stdatomic.h>
+
+#include "active.h"
+
 /* Remember that fd owes its program this errno. Async-signal-safe. With more
  * than 32 debts open the call that met the error was the only one to tell. */
 void owed_note(int fd, int error);
@@ -16,6 +20,10 @@ void owed_note(int fd, int error);
 int owed_take(int fd);
 
 /* Does any descriptor owe anything? One load. */
-int owed_any(void);
+extern INTERNAL atomic_int owed_debts;
+static inline int owed_any(void)
+{
+	return __builtin_expect(atomic_load_explicit(&owed_debts, memory_order_relaxed) != 0, 0);
+}
 
 #endif

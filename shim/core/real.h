@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "active.h"
+
 struct file_handle;
 
 /* Every hooked function once: return type, name, parameters. */
@@ -107,7 +109,7 @@ struct real {
 };
 #undef REAL_MEMBER
 
-extern struct real real;
+extern INTERNAL struct real real;
 
 /* Look the next definitions up. Called once, from the constructor. */
 void real_resolve(void);

@@ -74,9 +74,10 @@ atomic_ushort window_near[WINDOW_NEAR];
 static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
 
 atomic_int window_was_made;
-static atomic_int possible;  /* some file may have a window */
+atomic_int window_is_possible; /* some file may have a window */
+atomic_uint window_moments;
 static atomic_int suspended; /* calls of window_suspend without window_resume */
-static atomic_uint moment;   /* how often a suspension began or ended */
+static atomic_int full;      /* no description was free, and none has become so */
 static atomic_int live;      /* descriptions that are in use, or were */
 static uint64_t earliest;    /* the smallest window_after of any file */
 static unsigned shows_all;   /* what window_of returns for every descriptor, or 0 */
@@ -167,6 +168,13 @@ static void block_signals(uint64_t *before)
 static void restore_signals(const uint64_t *before)
 {
 	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
+}
+
+/* Take this, a REFERENCE or a WRITER, off the state. */
+static void leave(struct description *d, uint64_t what)
+{
+	if (atomic_fetch_sub(&d->state, what) == what && atomic_load_explicit(&full, memory_order_relaxed))
+		atomic_store(&full, 0);
 }
 
 /* Hold d while exactly that many writes are in flight, all of them the caller's. */
@@ -367,7 +375,7 @@ static void trim(struct description *d, int fd)
 static void drop(unsigned known)
 {
 	if (known)
-		atomic_fetch_sub(&description[known].state, REFERENCE);
+		leave(&description[known], REFERENCE);
 }
 
 /* fd is another file now, or none. */
@@ -410,8 +418,11 @@ static void end_entry(atomic_ushort *entry, int fd, int trimming)
 static unsigned allocate(void)
 {
 	static atomic_uint next;
-	unsigned first = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+	unsigned first;
 
+	if (atomic_load_explicit(&full, memory_order_relaxed))
+		return 0;
+	first = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < DESCRIPTIONS; i++) {
 		unsigned known = (first + i) % DESCRIPTIONS;
 		uint64_t unused = 0;
@@ -421,12 +432,14 @@ static unsigned allocate(void)
 		    atomic_compare_exchange_strong(&description[known].state, &unused, REFERENCE | HELD))
 			return known;
 	}
+	/* One may have become free meanwhile: then it takes another to go on. */
+	atomic_store(&full, 1);
 	return 0;
 }
 
 static int may_be_known(void)
 {
-	return atomic_load(&possible) && !atomic_load(&suspended) && library_is_active();
+	return atomic_load(&window_is_possible) && !atomic_load(&suspended) && library_is_active();
 }
 
 static void heal_appended(int fd)
@@ -439,11 +452,6 @@ static void heal_appended(int fd)
 	    !(file.traits & TRAIT_SYNCHRONOUS) && file.policy.value[KEY_WRITE] == WRITE_PREALLOCATE)
 		cut_if_sole(fd, NULL, CALL_HEAL);
 	restore_signals(&signals);
-}
-
-unsigned window_moment(void)
-{
-	return atomic_load(&moment);
 }
 
 void window_opened(int fd, int flags, unsigned before)
@@ -466,14 +474,16 @@ void window_opened(int fd, int flags, unsigned before)
 	if (!known)
 		return;
 	d = &description[known];
-	atomic_store(&d->flags, fresh ? KNOWN_FRESH : 0);
-	atomic_store(&d->budget, 0);
-	atomic_store(&d->usual, LEAST_UNKNOWN);
-	atomic_store(&d->early, 0);
-	atomic_store(&d->process, atomic_load(&process));
+	/* Nobody reads them before it is let go. */
+	atomic_store_explicit(&d->flags, fresh ? KNOWN_FRESH : 0, memory_order_relaxed);
+	atomic_store_explicit(&d->budget, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->usual, LEAST_UNKNOWN, memory_order_relaxed);
+	atomic_store_explicit(&d->early, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->process, atomic_load(&process), memory_order_relaxed);
 	d->end = 0;
 	atomic_fetch_and(&d->state, ~HELD);
-	atomic_store(&live, 1);
+	if (!atomic_load(&live))
+		atomic_store(&live, 1);
 	atomic_store(entry, (unsigned short)known);
 	/* A suspension that began meanwhile may have looked before this entry was there,
 	 * and one that has ended may have shared the descriptor. */
@@ -526,10 +536,9 @@ static void close_entry(atomic_ushort *entry, int fd)
 		drop(known);
 }
 
-void window_closing(int fd)
+void window_closing_known(int fd)
 {
-	if (window_of(fd))
-		close_entry(entry_of(fd, 0), fd);
+	close_entry(entry_of(fd, 0), fd);
 }
 
 /* Call visit for every known descriptor from first to last. */
@@ -599,13 +608,13 @@ void window_end_range(unsigned first, unsigned last)
 void window_suspend(void)
 {
 	atomic_fetch_add(&suspended, 1);
-	atomic_fetch_add(&moment, 1);
+	atomic_fetch_add(&window_moments, 1);
 	each(0, UINT32_MAX, share_entry);
 }
 
 void window_resume(void)
 {
-	atomic_fetch_add(&moment, 1);
+	atomic_fetch_add(&window_moments, 1);
 	atomic_fetch_sub(&suspended, 1);
 }
 
@@ -617,13 +626,8 @@ void window_resume_in_child(void)
 
 void window_off(void)
 {
-	if (atomic_exchange(&possible, 0))
+	if (atomic_exchange(&window_is_possible, 0))
 		each(0, UINT32_MAX, share_entry);
-}
-
-int window_possible(void)
-{
-	return atomic_load(&possible);
 }
 
 int window_any(void)
@@ -635,7 +639,7 @@ void window_init(void)
 {
 	atomic_store(&process, sys_getpid());
 	earliest = policy_least(KEY_WINDOW_AFTER);
-	atomic_store(&possible, policy_may_differ(KEY_WRITE, WRITE_NATIVE));
+	atomic_store(&window_is_possible, policy_may_differ(KEY_WRITE, WRITE_NATIVE));
 }
 
 /* Extending */
@@ -656,15 +660,21 @@ static int64_t begins(uint64_t window_after, int64_t count)
 								       : WRITES_BEFORE_WINDOW * count;
 }
 
-/* Fill in d, held. Returns whether windows can be had there at all. */
+/* Returns whether windows can be had there at all. */
+static int learn_policy(int fd, struct file *file)
+{
+	/* A trim would take those bits (is_privileged). */
+	return !policy_of(fd, NULL, file) && S_ISREG(file->mode) && !(file->mode & (S_ISUID | S_ISGID)) &&
+	       file->policy.value[KEY_WRITE] == WRITE_PREALLOCATE &&
+	       (file->traits & (TRAIT_WINDOWS | TRAIT_SYNCHRONOUS)) == TRAIT_WINDOWS;
+}
+
+/* The same, and fill in d, held. */
 static int learn(struct description *d, int fd, off64_t *size)
 {
 	struct file file;
 
-	/* A trim would take those bits (is_privileged). */
-	if (policy_of(fd, NULL, &file) || !S_ISREG(file.mode) || file.mode & (S_ISUID | S_ISGID) ||
-	    file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE ||
-	    (file.traits & (TRAIT_WINDOWS | TRAIT_SYNCHRONOUS)) != TRAIT_WINDOWS)
+	if (!learn_policy(fd, &file))
 		return 0;
 	*size = file.size;
 	d->major = file.major;
@@ -833,12 +843,18 @@ static int is_early(struct description *d, int64_t count)
 static void extend(unsigned known, int fd, off64_t at, int64_t count, int stream)
 {
 	struct description *d = &description[known];
+	struct file file;
 	uint64_t signals;
 	int go_on;
 
 	/* Counted, it can be no other file's any more; but it may have been another's before. */
 	if (window_of(fd) != known || is_early(d, count))
 		return;
+	/* Most files are where there are no windows: that takes one system call, to hold it four. */
+	if (!(atomic_load(&d->flags) & KNOWN_POLICY) && !learn_policy(fd, &file)) {
+		end_entry(entry_of(fd, 0), fd, 0);
+		return;
+	}
 	if (!hold(d, 1, &signals)) { /* others write now: no time for it */
 		atomic_store(&d->budget, WRITES_BEFORE_WINDOW * count);
 		return;
@@ -884,7 +900,7 @@ void window_changed(unsigned known)
 	if (!known)
 		return;
 	atomic_store(&description[known].budget, 0);
-	atomic_fetch_sub(&description[known].state, WRITER);
+	leave(&description[known], WRITER);
 }
 
 void window_enter(unsigned known, int fd, off64_t at, size_t count)
@@ -905,5 +921,5 @@ void window_leave(unsigned known, ssize_t uncounted)
 		atomic_store_explicit(&d->usual, uncounted, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&d->budget, uncounted, memory_order_relaxed);
 	}
-	atomic_fetch_sub(&d->state, WRITER);
+	leave(d, WRITER);
 }

@@ -14,17 +14,23 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "active.h"
+
 /* Decide, from the configuration, whether any file can have a window. Once, at load. */
 void window_init(void);
 
 /* Can files have windows in this process, now? */
-int window_possible(void);
+extern INTERNAL atomic_int window_is_possible;
+static inline int window_possible(void)
+{
+	return atomic_load(&window_is_possible);
+}
 
 /* Is, or was, any descriptor known? */
 int window_any(void);
 
 /* Was there ever a window? */
-extern atomic_int window_was_made;
+extern INTERNAL atomic_int window_was_made;
 static inline int window_made(void)
 {
 	return __builtin_expect(atomic_load_explicit(&window_was_made, memory_order_relaxed), 0);
@@ -32,7 +38,7 @@ static inline int window_made(void)
 
 /* Descriptors below this are looked up without a call. */
 #define WINDOW_NEAR 1024
-extern atomic_ushort window_near[WINDOW_NEAR];
+extern INTERNAL atomic_ushort window_near[WINDOW_NEAR];
 unsigned window_far(int fd);
 
 /* What is known of fd: a number for window_enter, 0 for nothing. */
@@ -59,8 +65,12 @@ void window_leave(unsigned known, ssize_t uncounted);
 /* The same before a write that a FILE stream makes. */
 void window_enter_stream(unsigned known, int fd, size_t count);
 
-/* What window_opened needs from before the open. */
-unsigned window_moment(void);
+/* What window_opened needs from before the open: how often a suspension began or ended. */
+extern INTERNAL atomic_uint window_moments;
+static inline unsigned window_moment(void)
+{
+	return atomic_load(&window_moments);
+}
 
 /* fd was just opened with these flags of open(2), and nobody else knows it yet. A file
  * that an append could make the file system turn read-only is healed here where it
@@ -73,7 +83,12 @@ unsigned window_duplicate(int fd);
 void window_duplicated(unsigned known, int fd);
 
 /* fd is about to be closed: blocks past EOF go with it. */
-void window_closing(int fd);
+void window_closing_known(int fd);
+static inline void window_closing(int fd)
+{
+	if (window_of(fd))
+		window_closing_known(fd);
+}
 
 /* A write found no space: give back what other windows hold. Says whether there was any. */
 int window_relieve(void);

@@ -7,15 +7,22 @@
 #include <linux/close_range.h>
 #include <stdint.h>
 
-HOOK int close(int fd)
+static __attribute__((noinline)) int slow_close(int fd)
 {
-	int owed = library_is_active() ? owed_take(fd) : 0;
+	int owed = library_is_active() && owed_any() ? owed_take(fd) : 0;
 
 	window_closing(fd);
 	if (!owed)
 		return real.close(fd);
 	real.close(fd);
 	return hook_fail(owed);
+}
+
+HOOK int close(int fd)
+{
+	if (window_of(fd) || owed_any())
+		return slow_close(fd);
+	return real.close(fd);
 }
 
 HOOK int close_range(unsigned first, unsigned last, int flags)

@@ -4,7 +4,7 @@
 
 static int opened(int fd, int flags, unsigned before)
 {
-	if (fd >= 0 && window_possible())
+	if (fd >= 0 && window_possible() && ((flags & O_ACCMODE) != O_RDONLY || window_of(fd)))
 		window_opened(fd, flags, before);
 	return fd;
 }

@@ -7,7 +7,7 @@
 #define SLOW static __attribute__((noinline)) ssize_t
 
 #define WRITE(name)                                                                                     \
-	SLOW slow_##name(unsigned known, int fd, const void *buffer, size_t count)                      \
+	SLOW slow_##name(int fd, const void *buffer, size_t count, unsigned known)                      \
 	{                                                                                               \
 		if (!known || !count)                                                                   \
 			return WITH_SPACE(ssize_t, real.name(fd, buffer, count));                       \
@@ -19,13 +19,13 @@
                                                                                                         \
 		if (!known && !window_made())                                                           \
 			return real.name(fd, buffer, count);                                            \
-		return slow_##name(known, fd, buffer, count);                                           \
+		return slow_##name(fd, buffer, count, known);                                           \
 	}
 WRITE(write)
 WRITE(__write)
 
 #define PWRITE(name, offset_type)                                                                      \
-	SLOW slow_##name(unsigned known, int fd, const void *buffer, size_t count, offset_type offset) \
+	SLOW slow_##name(int fd, const void *buffer, size_t count, offset_type offset, unsigned known) \
 	{                                                                                              \
 		if (!known || !count || offset < 0)                                                    \
 			return WITH_SPACE(ssize_t, real.name(fd, buffer, count, offset));              \
@@ -37,14 +37,14 @@ WRITE(__write)
                                                                                                        \
 		if (!known && !window_made())                                                          \
 			return real.name(fd, buffer, count, offset);                                   \
-		return slow_##name(known, fd, buffer, count, offset);                                  \
+		return slow_##name(fd, buffer, count, offset, known);                                  \
 	}
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 PWRITE(__pwrite64, off64_t)
 
 /* The vectors are the kernel's to read, or to refuse: what they hold is known afterwards. */
-SLOW slow_writev(unsigned known, int fd, const struct iovec *iov, int count)
+SLOW slow_writev(int fd, const struct iovec *iov, int count, unsigned known)
 {
 	if (!known)
 		return WITH_SPACE(ssize_t, real.writev(fd, iov, count));
@@ -57,11 +57,11 @@ HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
 
 	if (!known && !window_made())
 		return real.writev(fd, iov, count);
-	return slow_writev(known, fd, iov, count);
+	return slow_writev(fd, iov, count, known);
 }
 
 #define PWRITEV(name, offset_type)                                                                       \
-	SLOW slow_##name(unsigned known, int fd, const struct iovec *iov, int count, offset_type offset) \
+	SLOW slow_##name(int fd, const struct iovec *iov, int count, offset_type offset, unsigned known) \
 	{                                                                                                \
 		if (!known || offset < 0)                                                                \
 			return WITH_SPACE(ssize_t, real.name(fd, iov, count, offset));                   \
@@ -73,14 +73,14 @@ HOOK ssize_t writev(int fd, const struct iovec *iov, int count)
                                                                                                          \
 		if (!known && !window_made())                                                            \
 			return real.name(fd, iov, count, offset);                                        \
-		return slow_##name(known, fd, iov, count, offset);                                       \
+		return slow_##name(fd, iov, count, offset, known);                                       \
 	}
 PWRITEV(pwritev, off_t)
 PWRITEV(pwritev64, off64_t)
 
 /* Offset -1 is the file position (pwritev2(2)). */
 #define PWRITEV2(name, offset_type)                                                                                 \
-	SLOW slow_##name(unsigned known, int fd, const struct iovec *iov, int count, offset_type offset, int flags) \
+	SLOW slow_##name(int fd, const struct iovec *iov, int count, offset_type offset, int flags, unsigned known) \
 	{                                                                                                           \
 		if (!known || offset < -1)                                                                          \
 			return WITH_SPACE(ssize_t, real.name(fd, iov, count, offset, flags));                       \
@@ -92,7 +92,7 @@ PWRITEV(pwritev64, off64_t)
                                                                                                                     \
 		if (!known && !window_made())                                                                       \
 			return real.name(fd, iov, count, offset, flags);                                            \
-		return slow_##name(known, fd, iov, count, offset, flags);                                           \
+		return slow_##name(fd, iov, count, offset, flags, known);                                           \
 	}
 PWRITEV2(pwritev2, off_t)
 PWRITEV2(pwritev64v2, off64_t)
