@@ -1,4 +1,4 @@
-# allocate.sh: guest script (tests/lab/lab -t 1200 tests/bench/allocate.sh [ROUNDS] | tests/bench/summary): does it help
+# allocate.sh: guest script (tests/lab/lab -t 1200 tests/bench/allocate.sh [ROUNDS]): does it help
 # to send ALLOCATE (NFS 4.2) ahead of each write? Two files of 64 MiB side by side, on ext4 behind the kernel's server;
 # `pieces=` is the worse file's, there; `write=` counts WRITE, and is the same.
 . "$LAB/guest.sh"

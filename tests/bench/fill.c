@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,17 +24,19 @@ enum {
 	DATA = 0x5a,
 };
 
-static const char usage_text[] = "usage: fill FILE BYTES posix_fallocate|pwrite16m [lock] [truncated] [dsync] [hole]\n"
-				 "  lock       holds an OFD lock on the first byte\n"
-				 "  truncated  the file has its size already, and a byte of data in the middle\n"
-				 "  dsync      opens with O_DSYNC\n"
-				 "  hole       the file is written, but for 4 KiB in the middle, and not cached\n";
+static const char usage_text[] =
+	"usage: fill FILE BYTES posix_fallocate|pwrite16m [lock] [truncated] [dsync] [hole] [memory]\n"
+	"  lock       holds an OFD lock on the first byte\n"
+	"  truncated  the file has its size already, and a byte of data in the middle\n"
+	"  dsync      opens with O_DSYNC\n"
+	"  hole       the file is written, but for 4 KiB in the middle, and not cached\n"
+	"  memory     reports the most KiB of dirty and of cached pages meanwhile, over those before\n";
 
 static struct {
 	const char *file;
 	uint64_t size;
 	int (*fill)(int fd);
-	int lock, truncated, dsync, hole;
+	int lock, truncated, dsync, hole, memory;
 } options;
 
 static unsigned char buffer[BULK] __attribute__((aligned(4096)));
@@ -163,6 +168,68 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* What the whole machine has, in KiB: nothing tells whose pages they are. */
+struct memory {
+	long dirty, cached;
+};
+
+static struct {
+	struct memory *most; /* shared with the child that looks every 10 ms */
+	struct memory before;
+	pid_t child;
+} sampler;
+
+static long meminfo(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? atol(at + strlen(name)) : 0;
+}
+
+static struct memory look(int fd)
+{
+	struct memory is = {0, 0};
+	char text[4096];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n > 0) {
+		text[n] = '\0';
+		is.dirty = meminfo(text, "\nDirty:") + meminfo(text, "\nWriteback:");
+		is.cached = meminfo(text, "\nCached:");
+	}
+	return is;
+}
+
+static void sampler_start(void)
+{
+	struct timespec pause = {0, 10000000};
+	int fd = open("/proc/meminfo", O_RDONLY);
+
+	sampler.most = mmap(NULL, sizeof(*sampler.most), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fd < 0 || sampler.most == MAP_FAILED)
+		die("meminfo");
+	sampler.before = *sampler.most = look(fd);
+	sampler.child = fork();
+	while (sampler.child == 0) {
+		struct memory is = look(fd);
+
+		if (is.dirty > sampler.most->dirty)
+			sampler.most->dirty = is.dirty;
+		if (is.cached > sampler.most->cached)
+			sampler.most->cached = is.cached;
+		nanosleep(&pause, NULL);
+	}
+	if (sampler.child < 0)
+		die("fork");
+	close(fd);
+}
+
+static void sampler_stop(void)
+{
+	kill(sampler.child, SIGKILL);
+	waitpid(sampler.child, NULL, 0);
+}
+
 /* Bulk writes destroy what is there, which is why they are only for comparison. */
 static const char *data_state(void)
 {
@@ -184,8 +251,12 @@ static void report(double seconds, int error)
 	const char *name = error ? strerrorname_np(error) : "0";
 
 	stat(options.file, &status);
-	printf("seconds=%.4f ret=%s size=%" PRId64 " allocated=%" PRId64 " data=%s\n", seconds, name ? name : "unknown",
+	printf("seconds=%.6f ret=%s size=%" PRId64 " allocated=%" PRId64 " data=%s", seconds, name ? name : "unknown",
 	       (int64_t)status.st_size, (int64_t)status.st_blocks * 512, data_state());
+	if (options.memory)
+		printf(" dirty=%ld cached=%ld", sampler.most->dirty - sampler.before.dirty,
+		       sampler.most->cached - sampler.before.cached);
+	putchar('\n');
 }
 
 static uint64_t parse_size(const char *text)
@@ -222,6 +293,8 @@ static void parse_options(int argc, char **argv)
 			options.dsync = 1;
 		else if (!strcmp(*at, "hole"))
 			options.hole = 1;
+		else if (!strcmp(*at, "memory"))
+			options.memory = 1;
 		else
 			usage(*at);
 	}
@@ -239,9 +312,13 @@ int main(int argc, char **argv)
 	parse_options(argc, argv);
 	prepare();
 	memset(buffer, 0, sizeof(buffer)); /* pages of its own, before time starts */
+	if (options.memory)
+		sampler_start();
 	start = now();
 	error = run();
 	seconds = now() - start;
+	if (options.memory)
+		sampler_stop();
 	report(seconds, error);
 	return 0;
 }

@@ -1,4 +1,4 @@
-# record.sh: guest script (taskset -c 0 tests/lab/lab -t 3600 tests/bench/record.sh [ROUNDS] | tests/bench/summary):
+# record.sh: guest script (taskset -c 0 tests/lab/lab -t 3600 tests/bench/record.sh [ROUNDS]):
 # files that are written side by side on vfat, a piece to each in turn; for each case a line for writing and one for
 # reading them from the disk. `write=` and `read=` count what the disk was asked for (`sectors=` how much), `pieces=`
 # is the worst of four files. `ret=held`: after the program more space was taken than plain takes; `ret=leaked`: after

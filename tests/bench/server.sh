@@ -1,7 +1,7 @@
 #!/bin/bash
 # server.sh [ROUNDS]: files that a client writes side by side through an NFS server in user space (NFS-Ganesha,
 # version 3), the server alone and with windows. As root on this machine (on a loop device), or in the lab
-# (tests/lab/lab -m 3G -t 3600 tests/bench/server.sh [ROUNDS] | tests/bench/summary), where times mean less.
+# (tests/lab/lab -m 3G -t 3600 tests/bench/server.sh [ROUNDS]), where times mean less.
 #
 # A line for writing and one for reading the files from the disk, per side. `pieces=` is the worst file's, `write=`,
 # `sectors=` and `read=` are what the disk was asked for, `windows=` is how many the library made, `held=` MiB past

@@ -1,4 +1,4 @@
-# small.sh: guest script (taskset -c 0 tests/lab/lab -t 1200 tests/bench/small.sh [ROUNDS] | tests/bench/summary): what
+# small.sh: guest script (taskset -c 0 tests/lab/lab -t 1200 tests/bench/small.sh [ROUNDS]): what
 # small files cost: a tree of 2,000 of 1 to 64 KiB, 65 MB, put on vfat by cp -r and by tar x, until it is on the disk.
 # `ret=held`: it takes more space there than plain; `data=`: the command failed, or content, names or mtimes are not
 # the tree's. In either case the exit status is 1. Variables (lab -e): QUICK=1 a round; SIDES=plain
