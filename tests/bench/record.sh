@@ -53,9 +53,9 @@ one() {
 	mount -t vfat /dev/ubda /mnt/fat # counts in the FAT what is free
 	[ "$(free_bytes /mnt/fat)" = $free ] || ret=leaked
 	[ $ret$data = 0none ] || status=1
-	result $case $side $written pieces=$pieces ret=$ret data=$data
+	echo $case $side $written pieces=$pieces ret=$ret data=$data
 	[ $data = lost ] ||
-		result $case-read $side $seconds read=$((requests[0] - before[0])) sectors=$((requests[2] - before[2]))
+		echo $case-read $side $seconds read=$((requests[0] - before[0])) sectors=$((requests[2] - before[2]))
 }
 
 head -c 512M /dev/zero >/dev/ubda # or the first run would pay for space on the host's disk

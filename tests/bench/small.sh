@@ -51,7 +51,7 @@ one() {
 		data=mtimes
 	fi
 	[ $ret$data = 0none ] || status=1
-	result $case $side seconds=$((end - start))e-6 write=$((after - before)) ret=$ret data=$data
+	echo $case $side seconds=$((end - start))e-6 write=$((after - before)) ret=$ret data=$data
 }
 
 make_tree

@@ -1,7 +1,10 @@
-# real.sh: guest script (tests/lab/lab -t 600 tests/lab/real.sh [CLUSTER_BYTES...]): real programs, four of each, that
-# write 4 MiB side by side on vfat. Prints in how many pieces the worst file is, without and with the library. The
-# exit status is 1 when a program does not write the same with it, or fails. Programs that are missing are passed over.
+# real.sh: guest script (tests/lab/lab -t 3600 tests/lab/real.sh [ROUNDS] | tests/bench/summary): real programs, four of
+# each, that write 4 MiB side by side on vfat. A line for each run: `pieces=` of the file that is in the most,
+# `data=differs` where a program does not write the same with the library, `ret=failed` where it fails; the exit status
+# is 1 then. Programs that are missing are passed over. Variables (lab -e): QUICK=1 one round, of dd, cp and
+# from_disk_cp; PROGRAMS='dd tar'; CLUSTERS=512
 . "$LAB/guest.sh"
+rounds=${1:-${QUICK:-5}} clusters=${CLUSTERS:-512 4096}
 with="env LD_PRELOAD=$BUILD/libfastalloc.so"
 status=0
 source=/tmp/source fifos=/tmp/fifos web=http://127.0.0.1:8000
@@ -48,6 +51,8 @@ run_from_disk_dd() { $prefix dd if="$1" of="$2" bs=64k status=none; }
 run_from_web_curl() { $prefix curl -s --limit-rate 4M -o "$2" "$web/${1##*/}"; }
 run_from_web_wget() { $prefix wget -q --limit-rate=4m -O "$2" "$web/${1##*/}"; }
 programs='dd dd_500 cp tee cat tar sox ffmpeg python3 from_disk_cp from_disk_dd from_web_curl from_web_wget'
+[ -z "${QUICK:-}" ] || programs='dd cp from_disk_cp'
+programs=${PROGRAMS:-$programs}
 
 # --- Running them -----------------------------------------------------------------
 
@@ -87,32 +92,30 @@ together() {
 	for i in 0 1 2 3; do tail -c 4M /mnt/fat/$i | cmp -s - $source/$i || failed=yes; done
 	[ -z "$failed" ]
 }
-# worst PROGRAM: prints the pieces of the file that is in the most, or says what went wrong
-worst() {
-	local f
-	together $1 || {
-		echo failed
-		return 1
-	}
-	for f in /mnt/fat/?; do extents $f; done | sort -n | tail -n 1
-}
+worst() { for f in /mnt/fat/?; do extents $f; done | sort -n | tail -n 1; }
 checksums() { (cd /mnt/fat && cksum ?); }
 
+declare -A plain_sums # by case
+# one CASE SIDE PROGRAM
+one() {
+	local case=$1 side=$2 program=$3 prefix=env ret=0 data=none
+	[ $side = plain ] || prefix=$with
+	together $program || ret=failed
+	[ $side = plain ] && plain_sums[$case]=$(checksums)
+	[ "$(checksums)" = "${plain_sums[$case]}" ] || data=differs
+	[ $ret$data = 0none ] || status=1
+	echo $case $side pieces=$(worst) ret=$ret data=$data
+}
+
 prepare
-[ $# -gt 0 ] || set -- 512 4096
-for cluster; do
+for cluster in $clusters; do
 	fat_mount $cluster rw 512M
-	printf '\n%-24s %8s %8s\n' "$cluster-byte clusters" plain with
 	for program in $programs; do
 		name=${program#from_*_}
 		command -v ${name%_*} >/dev/null || continue
-		prefix=env
-		plain=$(worst $program) || status=1
-		wanted=$(checksums)
-		prefix=$with
-		ours=$(worst $program) || status=1
-		[ "$(checksums)" = "$wanted" ] || ours+=' differs' status=1
-		printf '%-24s %8s %8s\n' $program "$plain" "$ours"
+		for ((r = 0; r < rounds; r++)); do
+			for side in plain fastalloc; do one real-$cluster-$program $side $program; done
+		done
 	done
 done
 exit $status
