@@ -1,4 +1,4 @@
-# real.sh: guest script (tests/lab/lab -t 3600 tests/lab/real.sh [ROUNDS] | tests/bench/summary): real programs, four of
+# real.sh: guest script (tests/lab/lab -t 3600 tests/lab/real.sh [ROUNDS]): real programs, four of
 # each, that write 4 MiB side by side on vfat. A line for each run: `pieces=` of the file that is in the most,
 # `data=differs` where a program does not write the same with the library, `ret=failed` where it fails; the exit status
 # is 1 then. Programs that are missing are passed over. Variables (lab -e): QUICK=1 one round, of dd, cp and
