@@ -2,7 +2,7 @@
 # to send ALLOCATE (NFS 4.2) ahead of each write? Two files of 64 MiB side by side, on ext4 behind the kernel's server;
 # `pieces=` is the worse file's, there; `write=` counts WRITE, and is the same.
 . "$LAB/guest.sh"
-rounds=${1:-5}
+rounds=${1:-${QUICK:-5}}
 nfs_serve ext4 && nfs_mount 4.2 || exit
 for size in 64K 1M 8M; do
 	for ((r = 0; r < rounds; r++)); do

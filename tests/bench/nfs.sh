@@ -2,7 +2,7 @@
 # and against plain writing, sides alternated; one line of data a run:
 #   CASE SIDE seconds=... ret=... write=RPCs read=RPCs commit=RPCs
 . "$LAB/guest.sh"
-rounds=${1:-5}
+rounds=${1:-${QUICK:-5}}
 shift
 want=" ${*:-fill lock truncated dsync hole qemu} "
 with="env LD_PRELOAD=$BUILD/libfastalloc.so"
