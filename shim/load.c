@@ -22,14 +22,42 @@ atomic_int library_active;
 static struct source source;
 static struct config config;
 
-static const char *environment(char **envp, const char *name)
-{
-	size_t length = strlen(name);
+/* What the environment says, each NULL where it does not. */
+struct environment {
+	const char *config, *disable, *log, *statistics, *watch, *xdg_config_home, *home, *audit;
+};
 
-	for (; *envp; envp++)
-		if (!strncmp(*envp, name, length) && (*envp)[length] == '=')
-			return *envp + length + 1;
-	return NULL;
+/* What follows start in string, or NULL. */
+static const char *behind(const char *start, const char *string)
+{
+	for (; *start; start++, string++)
+		if (*start != *string)
+			return NULL;
+	return string;
+}
+
+/* In one pass: there may be many variables. Of two of a name the first counts. */
+static void read_environment(struct environment *said, char **envp)
+{
+	const char *ours, *value;
+
+	for (; *envp; envp++) {
+		ours = behind("FASTALLOC_", *envp);
+#define TAKE(member, name, string)                              \
+	if (!said->member && (value = behind(name "=", string))) \
+	said->member = value
+		if (ours) {
+			TAKE(config, "CONFIG", ours);
+			TAKE(disable, "DISABLE", ours);
+			TAKE(log, "LOG", ours);
+			TAKE(statistics, "STATS", ours);
+			TAKE(watch, "WATCH", ours);
+		}
+		TAKE(xdg_config_home, "XDG_CONFIG_HOME", *envp);
+		TAKE(home, "HOME", *envp);
+		TAKE(audit, "LD_AUDIT", *envp);
+#undef TAKE
+	}
 }
 
 static const char *last_component(const char *path)
@@ -63,24 +91,18 @@ static void tell(void *context, const struct config_error *error)
 	report_configuration(first->file, error->line, error->column, error->message);
 }
 
-static void configure(char **envp, int trusted)
+static void configure(const struct environment *said)
 {
-	struct source_environment used = {NULL, NULL, NULL};
+	const struct source_environment used = {said->config, said->xdg_config_home, said->home};
 	struct first_error first;
 
-	if (trusted) {
-		used.config = environment(envp, "FASTALLOC_CONFIG");
-		used.xdg_config_home = environment(envp, "XDG_CONFIG_HOME");
-		used.home = environment(envp, "HOME");
-	}
 	source_find(&source, &used);
 	first = (struct first_error){source.path, 0};
 	if (source.problem)
 		report_configuration(source.path, 0, 0, source.problem);
-	if (source.problem || config_parse(&config, source.text, source.length, tell, &first)) {
-		source_built_in(&source);
-		config_parse(&config, source.text, source.length, NULL, NULL);
-	}
+	/* Most programs run without a file: the built-in one needs no parsing. */
+	if (source.problem || !source.path || config_parse(&config, source.text, source.length, tell, &first))
+		source_built_in_rules(&config);
 	policy_init(&config, program());
 	window_init();
 	if (!window_possible())
@@ -90,19 +112,16 @@ static void configure(char **envp, int trusted)
 		streams_install();
 }
 
-static void start(char **envp, int trusted)
+static void start(const struct environment *said)
 {
-	const char *watched = trusted ? environment(envp, "FASTALLOC_WATCH") : NULL;
-
-	if (watched && *watched) {
+	if (said->watch && *said->watch) {
 		/* Whatever comes of it: nothing but observing is wanted. */
-		if (!watch_init(watched))
+		if (!watch_init(said->watch))
 			streams_install();
 		return;
 	}
-	report_init(trusted ? environment(envp, "FASTALLOC_LOG") : NULL,
-		    trusted ? environment(envp, "FASTALLOC_STATS") : NULL, program());
-	configure(envp, trusted);
+	report_init(said->log, said->statistics, program());
+	configure(said);
 	atomic_store(&library_active, 1);
 }
 
@@ -119,13 +138,14 @@ __attribute__((constructor)) static void load(void)
 {
 	char **envp = environ;
 #endif
+	struct environment said = {NULL};
 	int saved = errno;
-	int trusted = !getauxval(AT_SECURE);
-	const char *disabled = trusted ? environment(envp, "FASTALLOC_DISABLE") : NULL;
 
-	real_resolve();
-	if (!disabled || strcmp(disabled, "1") != 0)
-		start(envp, trusted);
+	if (!getauxval(AT_SECURE))
+		read_environment(&said, envp);
+	real_resolve(!!said.audit);
+	if (!said.disable || strcmp(said.disable, "1") != 0)
+		start(&said);
 	errno = saved;
 }
 

@@ -575,7 +575,7 @@ static struct rule *add_rule(struct parser *parser, int section, struct text kin
 		parser->too_many = 1;
 		return NULL;
 	}
-	rule = &config->rule[config->count++];
+	rule = &config->parsed[config->count++];
 	memset(rule, 0, sizeof(*rule));
 	rule->section = (enum section)section;
 	rule->names = names;
@@ -649,6 +649,7 @@ unsigned config_parse(struct config *config, const char *text, size_t length,
 
 	config->count = 0;
 	config->sections = 0;
+	config->rule = config->parsed;
 	if (length > CONFIG_MAX_BYTES) {
 		parser.error.line = 1;
 		complain(&parser, rest, "the file is larger than 1 MiB");

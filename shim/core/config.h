@@ -67,7 +67,8 @@ struct rule {
 struct config {
 	unsigned count;
 	unsigned sections; /* bit 1 << section: some rule is of that kind */
-	struct rule rule[CONFIG_MAX_RULES];
+	const struct rule *rule;
+	struct rule parsed[CONFIG_MAX_RULES]; /* what rule points to, where they were not built in (source.h) */
 };
 
 /* Line and column count from 1; the column is that of the offending word, in bytes. */

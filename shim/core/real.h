@@ -111,7 +111,8 @@ struct real {
 
 extern INTERNAL struct real real;
 
-/* Look the next definitions up. Called once, from the constructor. */
-void real_resolve(void);
+/* Look the next definitions up. Called once, from the constructor. With auditors (LD_AUDIT,
+ * rtld-audit(7)) it is dlsym that does it, which asks them. */
+void real_resolve(int audited);
 
 #endif

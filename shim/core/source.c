@@ -5,7 +5,7 @@
 #include "config.h"
 #include "sys.h"
 
-#include "stock_conf.h" /* preload.conf itself, made by the build: const char stock_conf[] */
+#include "stock_conf.h" /* made by the build from preload.conf: stock_conf, its text; stock_rules; STOCK_SECTIONS */
 
 /* Returns NULL, or what is wrong. */
 static const char *read_whole(struct source *source, int fd)
@@ -66,6 +66,13 @@ void source_built_in(struct source *source)
 	source->text = stock_conf;
 	source->length = sizeof(stock_conf) - 1;
 	source->problem = NULL;
+}
+
+void source_built_in_rules(struct config *config)
+{
+	config->count = sizeof(stock_rules) / sizeof(stock_rules[0]);
+	config->sections = STOCK_SECTIONS;
+	config->rule = stock_rules;
 }
 
 static int join(char *to, size_t size, const char *directory, const char *rest)

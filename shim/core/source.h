@@ -31,7 +31,9 @@ void source_find(struct source *source, const struct source_environment *environ
  * CONFIG_MAX_BYTES, or cannot be read. */
 int source_read(struct source *source, const char *path);
 
-/* preload.conf as it was when the library was built. */
+/* preload.conf as it was when the library was built: its text, and as config_parse would read it. */
 void source_built_in(struct source *source);
+struct config;
+void source_built_in_rules(struct config *config);
 
 #endif

@@ -14,7 +14,7 @@ done
 is 'they are one set with the names that real.h resolves' "$(grep -vxE '__dprintf_chk|dprintf|__vfork' <<<"$listed")" \
 	"$(sed -n 's/^\tX([a-zA-Z_ *]*, \([a-zA-Z0-9_]*\),.*/\1/p' "$PROJECT/shim/core/real.h" | sort)"
 allowed='_IO_file_close _IO_file_jumps _IO_file_write _IO_wfile_jumps __cxa_finalize __errno_location __gmon_start__ __libc_single_threaded __register_atfork __stack_chk_fail _ITM_deregisterTMCloneTable
-_ITM_registerTMCloneTable dl_iterate_phdr dlsym fileno_unlocked getauxval memchr memcmp memcpy memmem memmove memset stderr stdout strchr strcmp strcspn
+_ITM_registerTMCloneTable _r_debug dl_iterate_phdr dlsym fileno_unlocked getauxval memchr memcmp memcpy memmem memmove memset stderr stdout strchr strcmp strcspn
 strlen strncmp strrchr strstr sysconf'
 # A build with sanitizers needs theirs.
 undefined=$(grep -vE '^__(asan|ubsan|tsan)_' <<<"$undefined")

@@ -1,5 +1,7 @@
 #include "source.h"
 
+#include "config.h"
+
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -94,6 +96,26 @@ Test(source, built_in_is_the_stock_file)
 	source_built_in(&source);
 	cr_expect_null(source.path);
 	text_is(text);
+}
+
+Test(source, built_in_rules_are_those_of_the_stock_file)
+{
+	static struct config parsed, built_in;
+
+	source_built_in(&source);
+	cr_assert_eq(config_parse(&parsed, source.text, source.length, NULL, NULL), 0);
+	source_built_in_rules(&built_in);
+	cr_expect_eq(built_in.sections, parsed.sections);
+	cr_assert_eq(built_in.count, parsed.count);
+	for (unsigned i = 0; i < parsed.count; i++) {
+		const struct rule *a = &built_in.rule[i], *b = &parsed.rule[i];
+
+		cr_expect(a->section == b->section && a->names.at == b->names.at && a->names.length == b->names.length,
+			  "rule %u: section and names", i);
+		cr_expect(a->set == b->set && a->repeated == b->repeated, "rule %u: keys", i);
+		cr_expect_arr_eq(a->value, b->value, sizeof(a->value), "rule %u: values", i);
+		cr_expect_arr_eq(a->at, b->at, sizeof(a->at), "rule %u: places", i);
+	}
 }
 
 /* Of $FASTALLOC_CONFIG, $XDG_CONFIG_HOME and $HOME, the first that has one. */
