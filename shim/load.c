@@ -14,13 +14,14 @@
 #include "source.h"
 #include "streams.h"
 #include "sys.h"
+#include "table.h"
 #include "watch.h"
 #include "window.h"
 
 atomic_int library_active;
 
 static struct source source;
-static struct config config;
+TABLE static struct config config;
 
 /* What the environment says, each NULL where it does not. */
 struct environment {

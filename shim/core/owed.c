@@ -1,13 +1,14 @@
 #include "owed.h"
 
 #include "sys.h"
+#include "table.h"
 
 #define SLOTS 32
 
 enum { SLOT_FREE, SLOT_BUSY, SLOT_OWED };
 
 atomic_int owed_debts;
-static struct {
+TABLE static struct {
 	atomic_int state;
 	int fd, error;
 	uint32_t major, minor;

@@ -6,6 +6,7 @@
 
 #include "mounts.h"
 #include "sys.h"
+#include "table.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8 */
@@ -39,7 +40,7 @@ static const char *program_name;
 #define CACHED_MOUNTS 8
 #define CACHE_SECONDS 1
 
-static struct cached_mount {
+TABLE static struct cached_mount {
 	atomic_uint sequence;
 	uint64_t id;    /* stx_mnt_id */
 	int unique;     /* the id is never reused (STATX_MNT_ID_UNIQUE) */

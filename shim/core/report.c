@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "sys.h"
+#include "table.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
@@ -26,11 +27,11 @@ struct counters {
 };
 
 static struct counters *counters; /* NULL: no statistics are wanted */
-static char statistics_path[1024];
+TABLE static char statistics_path[1024];
 static char program_name[64];
 
 static enum log_level log_level;
-static char log_path[1024]; /* empty: stderr */
+TABLE static char log_path[1024]; /* empty: stderr */
 static struct {
 	uint32_t major, minor;
 	uint64_t inode;

@@ -10,6 +10,7 @@
 #include "policy.h"
 #include "report.h"
 #include "sys.h"
+#include "table.h"
 
 /* Enough that windows begin before a file is in many pieces, and late enough that
  * small files, which are written in few calls, never have one. */
@@ -52,7 +53,7 @@ enum {
 #define REFERENCE (1ULL << 24)
 #define HELD      (1ULL << 63) /* one thread works on the file; nobody writes */
 
-static struct description {
+TABLE static struct description {
 	_Atomic uint64_t state; /* HELD, descriptors in units of REFERENCE, writes in flight */
 	atomic_uint flags;
 	atomic_int process;     /* that opened it; no other may hold it */
@@ -66,12 +67,12 @@ static struct description {
 	uint64_t window, window_max, window_after;
 } description[DESCRIPTIONS];
 
-atomic_ushort window_near[WINDOW_NEAR];
+TABLE atomic_ushort window_near[WINDOW_NEAR];
 
 /* Descriptors from WINDOW_NEAR on, a page of them for each pointer. */
 #define FAR_PAGE  1024
 #define FAR_PAGES 1024 /* up to the kernel's default limit (fs/file.c, sysctl_nr_open) */
-static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
+TABLE static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
 
 atomic_int window_was_made;
 atomic_int window_is_possible; /* some file may have a window */
