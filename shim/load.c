@@ -110,15 +110,17 @@ static void configure(const struct environment *said)
 		return;
 	process_watch();
 	if (policy_may_differ(KEY_STDIO, STDIO_OFF))
-		streams_install();
+		streams_prepare();
 }
 
 static void start(const struct environment *said)
 {
 	if (said->watch && *said->watch) {
 		/* Whatever comes of it: nothing but observing is wanted. */
-		if (!watch_init(said->watch))
+		if (!watch_init(said->watch)) {
+			streams_prepare();
 			streams_install();
+		}
 		return;
 	}
 	report_init(said->log, said->statistics, program());

@@ -594,7 +594,7 @@ static void start(struct filler *f, int fd, const struct file *file, off64_t fro
 	f->file = file;
 	f->flags = sys_fcntl(fd, F_GETFL, NULL);
 	f->limit = sys_file_size_limit();
-	f->page = (off64_t)sysconf(_SC_PAGESIZE);
+	f->page = (off64_t)sys_page_size();
 	f->block = block_size(fd);
 	f->syncs = 0;
 	f->eof = file->size;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -197,6 +198,12 @@ static inline void sys_sleep_millisecond(void)
 	} time = {0, 1000000};
 
 	SYS2(SYS_nanosleep, &time, NULL);
+}
+
+/* Always a power of two. */
+static inline uintptr_t sys_page_size(void)
+{
+	return getauxval(AT_PAGESZ);
 }
 
 static inline int sys_getpid(void)

@@ -1,8 +1,19 @@
 /* dup and its kin, fcntl, sendmsg: who else may write to a file that is known (window.h). */
 #include "hook.h"
 
+#include "streams.h"
 #include "sys.h"
 #include "window.h"
+
+/* There may be a stream on the new descriptor's number, as on those of stdout and its like. */
+static void duplicated(unsigned known, int fd)
+{
+	int seen = streams_seen();
+
+	window_duplicated(known, fd);
+	if (!seen && fd >= 0 && fd <= STDERR_FILENO)
+		window_end(fd);
+}
 
 HOOK int dup(int fd)
 {
@@ -10,7 +21,7 @@ HOOK int dup(int fd)
 	int result = real.dup(fd);
 
 	if (known)
-		window_duplicated(known, result);
+		duplicated(known, result);
 	return result;
 }
 
@@ -30,7 +41,7 @@ HOOK int dup(int fd)
 		known = window_duplicate(fd);             \
 		result = real.name(__VA_ARGS__);          \
 		if (known)                                \
-			window_duplicated(known, result); \
+			duplicated(known, result);        \
 		return result;                            \
 	}
 DUP2(dup2, (int fd, int to), fd, to)
@@ -67,7 +78,7 @@ static int ends_windows(int command, const void *argument)
 		}                                                     \
 		known = window_duplicate(fd);                         \
 		result = real.name(fd, command, argument);            \
-		window_duplicated(known, result);                     \
+		duplicated(known, result);                            \
 		return result;                                        \
 	}
 FCNTL(fcntl)

@@ -1,11 +1,18 @@
 /* open and its kin: what this process opens for writing is known from then on (window.h). */
 #include "hook.h"
+#include "streams.h"
 #include "window.h"
+
+/* Of stdout and its like, which are streams already, only what is seen can be known. */
+static int is_for_unseen(int fd, int flags)
+{
+	return fd <= STDERR_FILENO && (flags & O_ACCMODE) != O_RDONLY && !(flags & O_APPEND) && !streams_seen();
+}
 
 static int opened(int fd, int flags, unsigned before)
 {
 	if (fd >= 0 && window_possible() && ((flags & O_ACCMODE) != O_RDONLY || window_of(fd)))
-		window_opened(fd, flags, before);
+		window_opened(fd, is_for_unseen(fd, flags) ? O_RDONLY : flags, before);
 	return fd;
 }
 

@@ -16,7 +16,10 @@
 #include "watched.h"
 #include "window.h"
 
-static int installed; /* writes and closes of streams are seen */
+/* Are writes and closes of streams seen? Changing the tables takes four microseconds, which is
+ * much for a program that never needs it. */
+enum { STREAMS_UNSEEN, STREAMS_SEEABLE, STREAMS_BUSY /* one thread changes the tables */, STREAMS_SEEN };
+static atomic_int streams;
 
 #ifdef HAVE_STREAM_TABLES
 
@@ -70,16 +73,17 @@ static void **entry_for(void **table, void *function)
 	return found;
 }
 
-struct range {
+/* Whole pages. */
+static struct range {
 	uintptr_t start, end;
 	int read_only; /* found to be, by relocation */
-};
+} tables;
 
 /* Does this object make the range read-only once it is relocated (PT_GNU_RELRO)? */
 static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
 {
 	struct range *range = context;
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = sys_page_size();
 
 	(void)size;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
@@ -93,29 +97,21 @@ static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
 	return range->read_only;
 }
 
-/* The pages of a table that is to be changed: read-only, and all of its entries there. */
-static int find_pages(void **table, struct range *range)
+/* Make the range hold the table as well. */
+static void include(struct range *range, void **table)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t page = sys_page_size();
+	uintptr_t start = (uintptr_t)table & -page, end = ((uintptr_t)(table + TABLE_WORDS) + page - 1) & -page;
 
-	if (!entry_for(table, (void *)_IO_file_write) || !entry_for(table, (void *)_IO_file_close))
-		return 0;
-	range->start = (uintptr_t)table & -page;
-	range->end = ((uintptr_t)(table + TABLE_WORDS) + page - 1) & -page;
-	range->read_only = 0;
-	dl_iterate_phdr(is_relro, range);
-	return range->read_only;
+	if (!range->end || start < range->start)
+		range->start = start;
+	if (end > range->end)
+		range->end = end;
 }
 
-static int protect(const struct range *range, int protection)
+static int is_as_expected(void **table)
 {
-	return (int)SYS3(SYS_mprotect, range->start, range->end - range->start, protection);
-}
-
-static void change(void **table)
-{
-	*entry_for(table, (void *)_IO_file_write) = (void *)stream_write;
-	*entry_for(table, (void *)_IO_file_close) = (void *)stream_close;
+	return entry_for(table, (void *)_IO_file_write) && entry_for(table, (void *)_IO_file_close);
 }
 
 /* The table that a stream really uses: it lies behind the FILE (struct _IO_FILE_plus). */
@@ -127,35 +123,75 @@ static void *table_of(FILE *stream)
 	return table;
 }
 
-void streams_install(void)
+void streams_prepare(void)
 {
-	struct range narrow, wide;
-
-	if (table_of(stdout) != (void *)_IO_file_jumps || table_of(stderr) != (void *)_IO_file_jumps ||
-	    !find_pages(_IO_file_jumps, &narrow) || !find_pages(_IO_wfile_jumps, &wide)) {
+	include(&tables, _IO_file_jumps);
+	include(&tables, _IO_wfile_jumps);
+	if (table_of(stdout) == (void *)_IO_file_jumps && table_of(stderr) == (void *)_IO_file_jumps &&
+	    is_as_expected(_IO_file_jumps) && is_as_expected(_IO_wfile_jumps))
+		dl_iterate_phdr(is_relro, &tables);
+	if (tables.read_only)
+		atomic_store(&streams, STREAMS_SEEABLE);
+	else
 		report_message(LOG_INFO, "libc's stream tables are not as expected: no windows for FILE streams");
-		return;
-	}
-	/* Both writable before either is changed: a stream can turn wide, and they may share a page. */
-	if (protect(&narrow, PROT_READ | PROT_WRITE) < 0 || protect(&wide, PROT_READ | PROT_WRITE) < 0) {
-		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
-	} else {
+}
+
+static int protect(int protection)
+{
+	return (int)SYS3(SYS_mprotect, tables.start, tables.end - tables.start, protection);
+}
+
+/* Other threads may be reading it. */
+static void change(void **table)
+{
+	__atomic_store_n(entry_for(table, (void *)_IO_file_write), (void *)stream_write, __ATOMIC_RELEASE);
+	__atomic_store_n(entry_for(table, (void *)_IO_file_close), (void *)stream_close, __ATOMIC_RELEASE);
+}
+
+/* Returns what streams are then. All or nothing: a stream can turn wide. */
+static int install(void)
+{
+	int changed = is_as_expected(_IO_file_jumps) && is_as_expected(_IO_wfile_jumps) &&
+		      protect(PROT_READ | PROT_WRITE) == 0;
+
+	if (changed) {
 		change(_IO_file_jumps);
 		change(_IO_wfile_jumps);
-		installed = 1;
+	} else {
+		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
 	}
-	protect(&narrow, PROT_READ);
-	protect(&wide, PROT_READ);
+	protect(PROT_READ);
+	return changed ? STREAMS_SEEN : STREAMS_UNSEEN;
+}
+
+void streams_install(void)
+{
+	int expected = STREAMS_SEEABLE;
+
+	if (atomic_compare_exchange_strong(&streams, &expected, STREAMS_BUSY))
+		atomic_store(&streams, install());
 }
 
 #else
 
-void streams_install(void)
+void streams_prepare(void)
 {
 	report_message(LOG_INFO, "this libc's streams cannot be seen: no windows for them");
 }
 
+void streams_install(void)
+{
+}
+
 #endif
+
+/* While another thread is at it, they are not. */
+int streams_seen(void)
+{
+	if (atomic_load(&streams) == STREAMS_SEEABLE && library_is_active())
+		streams_install();
+	return atomic_load(&streams) == STREAMS_SEEN;
+}
 
 /* What open(2) is given for mode (fopen(3)). */
 static int flags_of(const char *mode)
@@ -174,8 +210,10 @@ static int flags_of(const char *mode)
 /* Writes that are not seen must not be to files that are known; an O_APPEND one never is. */
 static FILE *opened(FILE *stream, const char *mode, unsigned before)
 {
-	if (stream && window_possible() && (installed || flags_of(mode) & O_APPEND))
-		window_opened(fileno_unlocked(stream), flags_of(mode), before);
+	int flags = flags_of(mode);
+
+	if (stream && window_possible() && (flags == O_RDONLY || flags & O_APPEND || streams_seen()))
+		window_opened(fileno_unlocked(stream), flags, before);
 	return stream;
 }
 
@@ -207,7 +245,7 @@ FREOPEN(freopen64)
 /* "a" makes the description append from now on. */
 HOOK FILE *fdopen(int fd, const char *mode)
 {
-	if (!installed || mode[0] == 'a')
+	if (mode[0] == 'a' || (window_of(fd) && !streams_seen()))
 		window_end(fd);
 	return real.fdopen(fd, mode);
 }

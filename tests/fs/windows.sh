@@ -168,14 +168,15 @@ is 'stdio = off for some: no window there' none "$($with "$BUILD/tests/streams" 
 config '[default]' 'write = preallocate'
 traced -e trace=mprotect "$BUILD/tests/streams" fopen s >"$dir/out"
 first=$(grep -n 'PROT_READ|PROT_WRITE' "$dir/trace" | head -n 1 | cut -d: -f1)
-is "libc's tables are read-only again" "$((first + 1)) $((first + 3))" \
+is "libc's tables are read-only again, at the only other change" "$first $((first + 1))" \
 	"$(grep -n 'PROT_READ|PROT_WRITE' "$dir/trace" | tail -n 1 | cut -d: -f1) $(grep -c . "$dir/trace")"
-for nth in $first $((first + 1)); do
-	traced -e trace=mprotect -e inject=mprotect:error=EACCES:when=$nth -E FASTALLOC_LOG=info \
-		"$BUILD/tests/streams" fopen s >"$dir/out" 2>"$dir/log"
-	is 'the tables cannot be changed: no window' none "$(cat "$dir/out")"
-	like 'and the log says so' 'stream tables cannot be changed' "$(cat "$dir/log")"
-done
+traced -e trace=mprotect -e inject=mprotect:error=EACCES:when=$first -E FASTALLOC_LOG=info \
+	"$BUILD/tests/streams" fopen s >"$dir/out" 2>"$dir/log"
+is 'the tables cannot be changed: no window' none "$(cat "$dir/out")"
+like 'and the log says so' 'stream tables cannot be changed' "$(cat "$dir/log")"
+rm -f s
+traced -e trace=mprotect true
+is 'a program that opens no stream for writing does not change them' '' "$(grep 'PROT_READ|PROT_WRITE' "$dir/trace")"
 
 # Writes through a ring are not seen
 traced -E LD_PRELOAD="$BUILD/libfastalloc.so:$BUILD/tests/liburing-dummy.so" dd if=/dev/zero of=a bs=64K count=20 status=none
