@@ -2,10 +2,10 @@
  * libraries' constructors (-z initfirst): resolve, configure, switch on.
  *
  * There is no tearing down: other destructors, and stdio after them, still call us. */
-#include <string.h>
 #include <sys/auxv.h>
 
 #include "active.h"
+#include "bytes.h"
 #include "config.h"
 #include "policy.h"
 #include "process.h"
@@ -14,7 +14,7 @@
 #include "source.h"
 #include "streams.h"
 #include "sys.h"
-#include "table.h"
+#include "layout.h"
 #include "watch.h"
 #include "window.h"
 
@@ -23,49 +23,32 @@ atomic_int library_active;
 static struct source source;
 TABLE static struct config config;
 
-/* What the environment says, each NULL where it does not. */
-struct environment {
-	const char *config, *disable, *log, *statistics, *watch, *xdg_config_home, *home, *audit;
+/* What the environment can say, and what it says: values, NULL where it does not. */
+enum { CONFIG, DISABLE, LOG, STATS, WATCH, XDG_CONFIG_HOME, HOME, LD_AUDIT, VARIABLES };
+CONSTANT_AT_LOAD static const char names[VARIABLES][20] = {
+	"FASTALLOC_CONFIG=", "FASTALLOC_DISABLE=", "FASTALLOC_LOG=", "FASTALLOC_STATS=",
+	"FASTALLOC_WATCH=",  "XDG_CONFIG_HOME=",   "HOME=",          "LD_AUDIT=",
 };
 
-/* What follows start in string, or NULL. */
-static const char *behind(const char *start, const char *string)
-{
-	for (; *start; start++, string++)
-		if (*start != *string)
-			return NULL;
-	return string;
-}
-
 /* In one pass: there may be many variables. Of two of a name the first counts. */
-static void read_environment(struct environment *said, char **envp)
+static void read_environment(const char *said[VARIABLES], char **envp)
 {
-	const char *ours, *value;
+	const char *value;
 
-	for (; *envp; envp++) {
-		ours = behind("FASTALLOC_", *envp);
-#define TAKE(member, name, string)                              \
-	if (!said->member && (value = behind(name "=", string))) \
-	said->member = value
-		if (ours) {
-			TAKE(config, "CONFIG", ours);
-			TAKE(disable, "DISABLE", ours);
-			TAKE(log, "LOG", ours);
-			TAKE(statistics, "STATS", ours);
-			TAKE(watch, "WATCH", ours);
-		}
-		TAKE(xdg_config_home, "XDG_CONFIG_HOME", *envp);
-		TAKE(home, "HOME", *envp);
-		TAKE(audit, "LD_AUDIT", *envp);
-#undef TAKE
-	}
+	for (; *envp; envp++)
+		for (int i = 0; i < VARIABLES; i++)
+			if ((value = bytes_behind(names[i], *envp)) && !said[i])
+				said[i] = value;
 }
 
 static const char *last_component(const char *path)
 {
-	const char *slash = strrchr(path, '/');
+	const char *last = path;
 
-	return slash ? slash + 1 : path;
+	for (; *path; path++)
+		if (*path == '/')
+			last = path + 1;
+	return last;
 }
 
 /* The program's file name: for a script its own, not the interpreter's. */
@@ -92,9 +75,9 @@ static void tell(void *context, const struct config_error *error)
 	report_configuration(first->file, error->line, error->column, error->message);
 }
 
-static void configure(const struct environment *said)
+static void configure(const char *const said[VARIABLES])
 {
-	const struct source_environment used = {said->config, said->xdg_config_home, said->home};
+	const struct source_environment used = {said[CONFIG], said[XDG_CONFIG_HOME], said[HOME]};
 	struct first_error first;
 
 	source_find(&source, &used);
@@ -113,17 +96,17 @@ static void configure(const struct environment *said)
 		streams_prepare();
 }
 
-static void start(const struct environment *said)
+static void start(const char *const said[VARIABLES])
 {
-	if (said->watch && *said->watch) {
+	if (said[WATCH] && *said[WATCH]) {
 		/* Whatever comes of it: nothing but observing is wanted. */
-		if (!watch_init(said->watch)) {
+		if (!watch_init(said[WATCH])) {
 			streams_prepare();
 			streams_install();
 		}
 		return;
 	}
-	report_init(said->log, said->statistics, program());
+	report_init(said[LOG], said[STATS], program());
 	configure(said);
 	atomic_store(&library_active, 1);
 }
@@ -131,24 +114,24 @@ static void start(const struct environment *said)
 /* glibc hands constructors main's arguments (elf/dl-init.c), musl does not. environ
  * itself is set by libc's constructor, which runs after ours. */
 #ifdef __GLIBC__
-__attribute__((constructor)) static void load(int argc, char **argv, char **envp)
+AT_LOAD __attribute__((constructor)) static void load(int argc, char **argv, char **envp)
 {
 	(void)argc;
 	(void)argv;
 #else
 extern char **environ;
-__attribute__((constructor)) static void load(void)
+AT_LOAD __attribute__((constructor)) static void load(void)
 {
 	char **envp = environ;
 #endif
-	struct environment said = {NULL};
+	const char *said[VARIABLES] = {NULL};
 	int saved = errno;
 
 	if (!getauxval(AT_SECURE))
-		read_environment(&said, envp);
-	real_resolve(!!said.audit);
-	if (!said.disable || strcmp(said.disable, "1") != 0)
-		start(&said);
+		read_environment(said, envp);
+	real_resolve(!!said[LD_AUDIT]);
+	if (!said[DISABLE] || said[DISABLE][0] != '1' || said[DISABLE][1])
+		start(said);
 	errno = saved;
 }
 

@@ -1,3 +1,4 @@
+#include "layout.h"
 #include "config.h"
 
 #include <string.h>
@@ -736,7 +737,7 @@ void config_explain(const struct config *config, const struct subject *subject, 
 	apply_all(config, subject, policy, decided);
 }
 
-void config_defaults(struct policy *policy)
+AT_LOAD void config_defaults(struct policy *policy)
 {
 	for (int key = 0; key < KEY_COUNT; key++)
 		policy->value[key] = keys[key].built_in;

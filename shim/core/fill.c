@@ -22,6 +22,7 @@
 #include "owed.h"
 #include "room.h"
 #include "sys.h"
+#include "layout.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -55,7 +56,7 @@
 /* Blocks are taken to be at most this large (glibc assumes the same). */
 #define BLOCK_MOST 4096
 
-static const char zeros[ZEROS] __attribute__((aligned(BLOCK_MOST)));
+TABLE_OF_CONSTANTS static const char zeros[ZEROS] __attribute__((aligned(BLOCK_MOST)));
 
 struct filler {
 	int fd;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "bytes.h"
 #include "sys.h"
 
 /* One line of mountinfo being read; words are separated by single blanks. */
@@ -112,9 +113,9 @@ static void name_type(struct mount *mount, struct text_word type, struct text_wo
 		return;
 	}
 	append(mount->fstype, sizeof(mount->fstype), type.at, type.length);
-	if (!strncmp(mount->fstype, "nfs", 3) && strcmp(mount->fstype, "nfsd") != 0)
+	if (bytes_behind("nfs", mount->fstype) && !bytes_equal(mount->fstype, "nfsd"))
 		mount->family = "nfs";
-	if (!strncmp(mount->fstype, "fuse", 4) && strcmp(mount->fstype, "fusectl") != 0)
+	if (bytes_behind("fuse", mount->fstype) && !bytes_equal(mount->fstype, "fusectl"))
 		mount->family = "fuse";
 }
 

@@ -1,7 +1,7 @@
 #include "owed.h"
 
 #include "sys.h"
-#include "table.h"
+#include "layout.h"
 
 #define SLOTS 32
 

@@ -4,9 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "bytes.h"
 #include "mounts.h"
 #include "sys.h"
-#include "table.h"
+#include "layout.h"
 
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8 */
@@ -49,13 +50,13 @@ TABLE static struct cached_mount {
 	struct mount mount;
 } cache[CACHED_MOUNTS];
 
-void policy_init(const struct config *config, const char *program)
+AT_LOAD void policy_init(const struct config *config, const char *program)
 {
 	rules = config;
 	program_name = program;
 }
 
-int policy_may_differ(enum key key, uint64_t value)
+AT_LOAD int policy_may_differ(enum key key, uint64_t value)
 {
 	struct policy policy;
 
@@ -68,7 +69,7 @@ int policy_may_differ(enum key key, uint64_t value)
 	return 0;
 }
 
-uint64_t policy_least(enum key key)
+AT_LOAD uint64_t policy_least(enum key key)
 {
 	struct policy policy;
 	uint64_t least;
@@ -86,7 +87,7 @@ unsigned policy_traits(const struct mount *mount)
 	unsigned traits = TRAIT_KNOWN | (mount->synchronous ? TRAIT_SYNCHRONOUS : 0);
 
 	for (size_t i = 0; i < sizeof(traits_of) / sizeof(traits_of[0]); i++)
-		if (!strcmp(mount->fstype, traits_of[i].fstype))
+		if (bytes_equal(mount->fstype, traits_of[i].fstype))
 			traits |= traits_of[i].traits;
 	return traits;
 }

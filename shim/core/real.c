@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "have.h" /* made by the build: HAVE_name, 1 or 0, for every function above */
+#include "layout.h"
 #include "sys.h"
 
 /* The bare calls: what a hook does before our constructor has run, or where
@@ -258,11 +260,26 @@ struct real real = {REAL_FUNCTIONS(REAL_BARE)};
 struct name {
 	char text[19];
 	unsigned char exists; /* in libc */
+	uint32_t hash;
 };
 
+/* The hash of GNU tables, as a constant: it starts at 5381, and each byte is added to 33
+ * times what was before. */
+#define POWER(n)                                                                         \
+	(((n)&1 ? 33U : 1U) * ((n)&2 ? 1089U : 1U) * ((n)&4 ? 33U * 33 * 33 * 33 : 1U) * \
+	 ((n)&8 ? 1185921U * 1185921 : 1U) * ((n)&16 ? 1185921U * 1185921 * 1185921 * 1185921 : 1U))
+#define BYTE(string, i)                                                                                             \
+	((i) < sizeof(string) - 1 ? (unsigned char)(string)[(i) % sizeof(string)] * POWER(sizeof(string) - 2 - (i)) \
+				  : 0U)
+#define BYTES6(string, i)                                                                          \
+	(BYTE(string, i) + BYTE(string, (i) + 1) + BYTE(string, (i) + 2) + BYTE(string, (i) + 3) + \
+	 BYTE(string, (i) + 4) + BYTE(string, (i) + 5))
+#define GNU_HASH(string) \
+	(5381U * POWER(sizeof(string) - 1) + BYTES6(string, 0) + BYTES6(string, 6) + BYTES6(string, 12))
+
 /* In the order of struct real. */
-#define REAL_NAME(type, name, parameters) {#name, HAVE_##name},
-static const struct name names[] = {REAL_AT_LOAD(REAL_NAME)};
+#define REAL_NAME(type, name, parameters) {#name, HAVE_##name, GNU_HASH(#name)},
+TABLE_AT_LOAD static const struct name names[] = {REAL_AT_LOAD(REAL_NAME)};
 #undef REAL_NAME
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -276,15 +293,6 @@ struct definitions {
 	const char *strings;
 	const ElfW(Half) * versions; /* or NULL */
 };
-
-static uint32_t gnu_hash(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
 
 /* Some objects have their addresses relocated in place, others (the vDSO) do not. */
 static const void *address(const struct link_map *object, ElfW(Addr) at)
@@ -333,7 +341,7 @@ static const ElfW(Sym) * find_symbol(const struct definitions *in, const char *n
 		const ElfW(Sym) *symbol = &in->symbols[i];
 
 		if ((chain[i - first] ^ hash) < 2 && !(in->versions && in->versions[i] & 0x8000) && symbol->st_value &&
-		    symbol->st_shndx != SHN_UNDEF && !strcmp(in->strings + symbol->st_name, name))
+		    symbol->st_shndx != SHN_UNDEF && bytes_equal(in->strings + symbol->st_name, name))
 			return symbol;
 	} while (!(chain[i++ - first] & 1));
 	return NULL;
@@ -354,12 +362,10 @@ static int resolve_all(void)
 {
 	const struct link_map *object = _r_debug.r_map;
 	struct definitions in;
-	uint32_t hash[NAMES];
 	void *next[NAMES];
 	size_t missing = 0;
 
 	for (size_t i = 0; i < NAMES; i++) {
-		hash[i] = gnu_hash(names[i].text);
 		next[i] = NULL;
 		missing += names[i].exists;
 	}
@@ -371,11 +377,11 @@ static int resolve_all(void)
 		if (!read_definitions(object, &in))
 			return 0;
 		for (size_t i = 0; in.table && i < NAMES; i++) {
-			const ElfW(Sym) *found;
+			const ElfW(Sym) * found;
 
 			if (next[i] || !names[i].exists)
 				continue;
-			found = find_symbol(&in, names[i].text, hash[i]);
+			found = find_symbol(&in, names[i].text, names[i].hash);
 			if (!found)
 				continue;
 			if (!is_plain(found))
@@ -401,14 +407,14 @@ static int resolve_all(void)
 
 #endif
 
-void real_resolve(int audited)
+AT_LOAD void real_resolve(int audited)
 {
 	void *next;
 
 	if (!audited && resolve_all())
 		return;
-	/* The build knows which names libc has (HAVE_name): dlsym allocates memory
-	 * when it does not find one. */
+		/* The build knows which names libc has (HAVE_name): dlsym allocates memory
+		 * when it does not find one. */
 #define REAL_RESOLVE(type, name, parameters)                \
 	if (HAVE_##name && (next = next_definition(#name))) \
 		real.name = (type(*) parameters)next;

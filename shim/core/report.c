@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "sys.h"
-#include "table.h"
+#include "layout.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
@@ -195,8 +195,10 @@ static void absolute(const char *path, char *to, size_t size)
 
 static void init_log(const char *wanted)
 {
-	size_t length = strcspn(wanted, ":");
+	size_t length = 0;
 
+	while (wanted[length] && wanted[length] != ':')
+		length++;
 	remember_stderr();
 	for (enum log_level level = LOG_ERROR; level <= LOG_DEBUG; level++)
 		if (strlen(level_names[level]) == length && !memcmp(wanted, level_names[level], length))
@@ -221,14 +223,13 @@ static void init_statistics(const char *wanted)
 	counters = page;
 }
 
-void report_init(const char *log, const char *statistics, const char *program)
+AT_LOAD void report_init(const char *log, const char *statistics, const char *program)
 {
-	size_t length = strlen(program);
+	size_t i;
 
-	if (length >= sizeof(program_name))
-		length = sizeof(program_name) - 1;
-	memcpy(program_name, program, length);
-	program_name[length] = '\0';
+	for (i = 0; i < sizeof(program_name) - 1 && program[i]; i++)
+		program_name[i] = program[i];
+	program_name[i] = '\0';
 	if (log)
 		init_log(log);
 	if (statistics)
@@ -379,14 +380,14 @@ static void put_call(struct line *line, enum call call)
 	put(line, "}");
 }
 
-void report_statistics(void)
+__attribute__((noinline)) static void write_statistics(void)
 {
 	char path[sizeof(statistics_path)];
 	struct line line = {.used = 0};
 	int pid = sys_getpid();
 
 	/* A vfork child shares our memory; what is counted there is not its own. */
-	if (!counters || (counters->pid != 0 && counters->pid != pid))
+	if (counters->pid != 0 && counters->pid != pid)
 		return;
 	if (expand(statistics_path, pid, path, sizeof(path)))
 		return;
@@ -402,4 +403,11 @@ void report_statistics(void)
 	put(&line, "}\n");
 	if (line.used < sizeof(line.text))
 		append_to_file(path, &line);
+}
+
+/* With load's: every program gets here. */
+AT_LOAD void report_statistics(void)
+{
+	if (counters)
+		write_statistics();
 }

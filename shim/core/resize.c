@@ -3,6 +3,7 @@
 #include <linux/falloc.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "policy.h"
 #include "reserve.h"
 #include "room.h"
@@ -10,7 +11,7 @@
 
 static int is_nfs(const struct file *file)
 {
-	return !strncmp(file->fstype, "nfs", 3);
+	return bytes_behind("nfs", file->fstype) != NULL;
 }
 
 /* Is this growth one that the policy wants allocated? */
@@ -93,7 +94,7 @@ static int names_process(const char *line, size_t length, int pid)
 {
 	const char *at = line, *end = line + length;
 
-	if (!memmem(line, length, "POSIX", 5)) /* closing drops no flock and no OFD lock */
+	if (!bytes_find(line, length, "POSIX")) /* closing drops no flock and no OFD lock */
 		return 0;
 	while (at < end) {
 		int value = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "layout.h"
 #include "sys.h"
 
 #include "stock_conf.h" /* made by the build from preload.conf: stock_conf, its text; stock_rules; STOCK_SECTIONS */
@@ -42,7 +43,7 @@ static const char *problem_of_open(int error)
 	return error == EACCES ? "permission denied" : "cannot be opened";
 }
 
-int source_read(struct source *source, const char *path)
+AT_LOAD int source_read(struct source *source, const char *path)
 {
 	int fd;
 
@@ -60,7 +61,7 @@ int source_read(struct source *source, const char *path)
 	return source->problem ? EINVAL : 0;
 }
 
-void source_built_in(struct source *source)
+AT_LOAD void source_built_in(struct source *source)
 {
 	source->path = NULL;
 	source->text = stock_conf;
@@ -68,22 +69,27 @@ void source_built_in(struct source *source)
 	source->problem = NULL;
 }
 
-void source_built_in_rules(struct config *config)
+AT_LOAD void source_built_in_rules(struct config *config)
 {
 	config->count = sizeof(stock_rules) / sizeof(stock_rules[0]);
 	config->sections = STOCK_SECTIONS;
 	config->rule = stock_rules;
 }
 
+CONSTANT_AT_LOAD static const char in_home[] = "/.config/fastalloc/preload.conf";
+CONSTANT_AT_LOAD static const char in_xdg[] = "/fastalloc/preload.conf";
+CONSTANT_AT_LOAD static const char of_system[] = SYSCONFDIR "/fastalloc/preload.conf";
+
 static int join(char *to, size_t size, const char *directory, const char *rest)
 {
-	size_t a = strlen(directory), b = strlen(rest);
-
-	if (a == 0 || directory[0] != '/' || a + b + 1 > size)
+	if (directory[0] != '/')
 		return 0;
-	memcpy(to, directory, a);
-	memcpy(to + a, rest, b + 1);
-	return 1;
+	for (; *directory && size > 0; size--)
+		*to++ = *directory++;
+	for (; size > 0; size--)
+		if (!(*to++ = *rest++))
+			return 1;
+	return 0;
 }
 
 static int has_user_file(const struct source_environment *environment, char *path, size_t size)
@@ -91,8 +97,8 @@ static int has_user_file(const struct source_environment *environment, char *pat
 	const char *xdg = environment->xdg_config_home, *home = environment->home;
 
 	if (xdg && *xdg)
-		return join(path, size, xdg, "/fastalloc/preload.conf");
-	return home && join(path, size, home, "/.config/fastalloc/preload.conf");
+		return join(path, size, xdg, in_xdg);
+	return home && join(path, size, home, in_home);
 }
 
 /* Not ours to read: HOME is often inherited from another user. */
@@ -101,7 +107,7 @@ static int is_absent(int error)
 	return error == ENOENT || error == ENOTDIR || error == EACCES;
 }
 
-void source_find(struct source *source, const struct source_environment *environment)
+AT_LOAD void source_find(struct source *source, const struct source_environment *environment)
 {
 	if (environment->config && *environment->config) {
 		source_read(source, environment->config);
@@ -110,6 +116,6 @@ void source_find(struct source *source, const struct source_environment *environ
 	if (has_user_file(environment, source->found, sizeof(source->found)) &&
 	    !is_absent(source_read(source, source->found)))
 		return;
-	if (is_absent(source_read(source, SYSCONFDIR "/fastalloc/preload.conf")))
+	if (is_absent(source_read(source, of_system)))
 		source_built_in(source);
 }

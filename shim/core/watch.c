@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "policy.h"
 #include "sys.h"
 #include "window.h"
@@ -163,7 +164,8 @@ static uint64_t writes_made(void)
 {
 	int fd = sys_open("/proc/thread-self/io", O_RDONLY | O_CLOEXEC, 0);
 	static const char name[] = "syscw: ";
-	char text[512], *at;
+	char text[512];
+	const char *at;
 	uint64_t value = 0;
 	ssize_t got;
 
@@ -174,7 +176,7 @@ static uint64_t writes_made(void)
 	if (got < 0)
 		return 0;
 	text[got] = '\0';
-	at = memmem(text, (size_t)got, name, strlen(name));
+	at = bytes_find(text, (size_t)got, name);
 	for (at = at ? at + strlen(name) : text + got; *at >= '0' && *at <= '9'; at++)
 		value = value * 10 + (uint64_t)(*at - '0');
 	return value;

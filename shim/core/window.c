@@ -10,7 +10,7 @@
 #include "policy.h"
 #include "report.h"
 #include "sys.h"
-#include "table.h"
+#include "layout.h"
 
 /* Enough that windows begin before a file is in many pieces, and late enough that
  * small files, which are written in few calls, never have one. */
@@ -625,7 +625,7 @@ void window_resume_in_child(void)
 	atomic_store(&suspended, 0);
 }
 
-void window_off(void)
+AT_LOAD void window_off(void)
 {
 	if (atomic_exchange(&window_is_possible, 0))
 		each(0, UINT32_MAX, share_entry);
@@ -636,7 +636,7 @@ int window_any(void)
 	return atomic_load_explicit(&live, memory_order_relaxed);
 }
 
-void window_init(void)
+AT_LOAD void window_init(void)
 {
 	atomic_store(&process, sys_getpid());
 	earliest = policy_least(KEY_WINDOW_AFTER);

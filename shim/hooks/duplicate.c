@@ -27,22 +27,22 @@ HOOK int dup(int fd)
 
 /* `to` is closed by the call. Another thread may be about to write to what it was, and be
  * counted there: what it becomes is not known then. */
-#define DUP2(name, parameters, ...)                       \
-	HOOK int name parameters                          \
-	{                                                 \
-		unsigned known;                           \
-		int result;                               \
-                                                          \
-		if (fd == to)                             \
-			return real.name(__VA_ARGS__);    \
-		window_end(to);                           \
-		if (may_have_threads())                   \
-			window_end(fd);                   \
-		known = window_duplicate(fd);             \
-		result = real.name(__VA_ARGS__);          \
-		if (known)                                \
-			duplicated(known, result);        \
-		return result;                            \
+#define DUP2(name, parameters, ...)                    \
+	HOOK int name parameters                       \
+	{                                              \
+		unsigned known;                        \
+		int result;                            \
+                                                       \
+		if (fd == to)                          \
+			return real.name(__VA_ARGS__); \
+		window_end(to);                        \
+		if (may_have_threads())                \
+			window_end(fd);                \
+		known = window_duplicate(fd);          \
+		result = real.name(__VA_ARGS__);       \
+		if (known)                             \
+			duplicated(known, result);     \
+		return result;                         \
 	}
 DUP2(dup2, (int fd, int to), fd, to)
 DUP2(__dup2, (int fd, int to), fd, to)

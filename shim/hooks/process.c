@@ -6,22 +6,28 @@
 
 #include <link.h>
 #include <sched.h>
-#include <string.h>
 
+#include "bytes.h"
+#include "layout.h"
 #include "window.h"
 
 /* pthread_atfork is this call, as an object file of its own in every library that uses it. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object)
 	__attribute__((weak));
 
-static int is_liburing(struct dl_phdr_info *object, size_t size, void *context)
+CONSTANT_AT_LOAD static const char liburing[] = "/liburing";
+
+AT_LOAD static int is_liburing(struct dl_phdr_info *object, size_t size, void *context)
 {
 	(void)size;
 	(void)context;
-	return strstr(object->dlpi_name, "/liburing") != NULL;
+	for (const char *name = object->dlpi_name; *name; name++)
+		if (*name == '/' && bytes_behind(liburing, name))
+			return 1;
+	return 0;
 }
 
-void process_watch(void)
+AT_LOAD void process_watch(void)
 {
 	/* It writes through a ring, and sets it up with system calls of its own. */
 	if (dl_iterate_phdr(is_liburing, NULL))

@@ -9,7 +9,9 @@
 #include <link.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "have.h" /* made by the build: HAVE_STREAM_TABLES */
+#include "layout.h"
 #include "report.h"
 #include "space.h"
 #include "sys.h"
@@ -80,7 +82,7 @@ static struct range {
 } tables;
 
 /* Does this object make the range read-only once it is relocated (PT_GNU_RELRO)? */
-static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
+AT_LOAD static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
 {
 	struct range *range = context;
 	uintptr_t page = sys_page_size();
@@ -123,7 +125,7 @@ static void *table_of(FILE *stream)
 	return table;
 }
 
-void streams_prepare(void)
+AT_LOAD void streams_prepare(void)
 {
 	include(&tables, _IO_file_jumps);
 	include(&tables, _IO_wfile_jumps);
@@ -174,7 +176,7 @@ void streams_install(void)
 
 #else
 
-void streams_prepare(void)
+AT_LOAD void streams_prepare(void)
 {
 	report_message(LOG_INFO, "this libc's streams cannot be seen: no windows for them");
 }
@@ -196,7 +198,7 @@ int streams_seen(void)
 /* What open(2) is given for mode (fopen(3)). */
 static int flags_of(const char *mode)
 {
-	int flags = strchr(mode, '+') ? O_RDWR : O_WRONLY;
+	int flags = bytes_find(mode, strlen(mode), "+") ? O_RDWR : O_WRONLY;
 
 	if (mode[0] == 'w')
 		flags |= O_CREAT | O_TRUNC;
@@ -204,7 +206,7 @@ static int flags_of(const char *mode)
 		flags |= O_CREAT | O_APPEND;
 	else if (mode[0] != 'r' || flags == O_WRONLY)
 		return O_RDONLY;
-	return strchr(mode, 'x') ? flags | O_EXCL : flags;
+	return bytes_find(mode, strlen(mode), "x") ? flags | O_EXCL : flags;
 }
 
 /* Writes that are not seen must not be to files that are known; an O_APPEND one never is. */

@@ -29,4 +29,13 @@ like 'all symbols bound at once' 'NOW' "$(readelf -d "$LIB")"
 ok 'no text relocations' bash -c "! readelf -d '$LIB' | grep -q TEXTREL"
 is 'no executable stack' '' "$(readelf -lW "$LIB" | grep GNU_STACK | grep -o RWE)"
 is 'no thread-local storage' '' "$(readelf -lW "$LIB" | grep -w TLS)"
+# What every program that is started pays for (layout.h); a build with sanitizers may.
+if ! readelf -d "$LIB" | grep -q 'san\.so'; then
+	segments=$(readelf -lW "$LIB")
+	is 'two segments' 2 "$(grep -c '^ *LOAD' <<<"$segments")"
+	read -r _ _ start _ _ size _ < <(grep GNU_RELRO <<<"$segments")
+	at_most 'what is read-only once relocated: one page' 4096 $((size + start % 4096))
+	read -r start data < <(nm "$LIB" | awk '$3 == "real" { real = $1 } $3 == "config" { config = $1 } END { print "0x" real, "0x" config }')
+	is 'what is written at load: one page' $((start / 4096)) $((data / 4096))
+fi
 finish
