@@ -30,15 +30,19 @@ CONSTANT_AT_LOAD static const char names[VARIABLES][20] = {
 	"FASTALLOC_WATCH=",  "XDG_CONFIG_HOME=",   "HOME=",          "LD_AUDIT=",
 };
 
-/* In one pass: there may be many variables. Of two of a name the first counts. */
+/* In one pass: there may be many variables, few of which begin as ours. Of two of a name the
+ * first counts. */
 static void read_environment(const char *said[VARIABLES], char **envp)
 {
 	const char *value;
 
-	for (; *envp; envp++)
+	for (; *envp; envp++) {
+		if (**envp != 'F' && **envp != 'X' && **envp != 'H' && **envp != 'L')
+			continue;
 		for (int i = 0; i < VARIABLES; i++)
 			if ((value = bytes_behind(names[i], *envp)) && !said[i])
 				said[i] = value;
+	}
 }
 
 static const char *last_component(const char *path)

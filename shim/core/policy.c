@@ -14,7 +14,7 @@
 #endif
 
 static const struct {
-	const char *fstype;
+	char fstype[12];
 	unsigned traits;
 } traits_of[] = {
 	{"ext2", TRAIT_LEAKS},

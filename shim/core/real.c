@@ -286,9 +286,11 @@ TABLE_AT_LOAD static const struct name names[] = {REAL_AT_LOAD(REAL_NAME)};
 _Static_assert(sizeof(void *) == sizeof(real.write) && offsetof(struct real, fopen) == NAMES * sizeof(void *),
 	       "struct real begins with pointers to these, and nothing else");
 
-/* What an object defines. */
+/* What an object defines: its GNU hash table, and what that leads to. */
 struct definitions {
-	const uint32_t *table; /* DT_GNU_HASH, or NULL */
+	uint32_t buckets, first, words, shift; /* no buckets: it defines nothing */
+	const ElfW(Addr) * bloom;
+	const uint32_t *bucket, *chain;
 	const ElfW(Sym) * symbols;
 	const char *strings;
 	const ElfW(Half) * versions; /* or NULL */
@@ -300,50 +302,63 @@ static const void *address(const struct link_map *object, ElfW(Addr) at)
 	return (const void *)(at < object->l_addr ? at + object->l_addr : at);
 }
 
+static void read_table(struct definitions *in, const uint32_t *table)
+{
+	in->buckets = table[0];
+	in->first = table[1];
+	in->words = table[2];
+	in->shift = table[3];
+	in->bloom = (const ElfW(Addr) *)(table + 4);
+	in->bucket = (const uint32_t *)(in->bloom + in->words);
+	in->chain = in->bucket + in->buckets;
+}
+
 /* Returns 0 where only the dynamic linker knows what it would find. */
 static int read_definitions(const struct link_map *object, struct definitions *in)
 {
-	int old_hash = 0;
+	int old_hash = 0, hash = 0;
 
 	memset(in, 0, sizeof(*in));
 	for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++) {
+		const void *at = address(object, entry->d_un.d_ptr);
+
 		if (entry->d_tag == DT_GNU_HASH)
-			in->table = address(object, entry->d_un.d_ptr);
+			read_table(in, at);
 		else if (entry->d_tag == DT_SYMTAB)
-			in->symbols = address(object, entry->d_un.d_ptr);
+			in->symbols = at;
 		else if (entry->d_tag == DT_STRTAB)
-			in->strings = address(object, entry->d_un.d_ptr);
+			in->strings = at;
 		else if (entry->d_tag == DT_VERSYM)
-			in->versions = address(object, entry->d_un.d_ptr);
+			in->versions = at;
 		else if (entry->d_tag == DT_FILTER || entry->d_tag == DT_AUXILIARY)
 			return 0;
+		hash |= entry->d_tag == DT_GNU_HASH;
 		old_hash |= entry->d_tag == DT_HASH;
 	}
-	return in->table || !old_hash;
+	return hash || !old_hash;
 }
 
 /* The symbol, or NULL. Of several versions the default one, which is not hidden. */
-static const ElfW(Sym) * find_symbol(const struct definitions *in, const char *name, uint32_t hash)
+static const ElfW(Sym) * find_symbol(const struct definitions *in, const struct name *name)
 {
 	const unsigned bits = 8 * sizeof(ElfW(Addr));
-	const uint32_t buckets = in->table[0], first = in->table[1], words = in->table[2], shift = in->table[3];
-	const ElfW(Addr) *bloom = (const ElfW(Addr) *)(in->table + 4);
-	const ElfW(Addr) word = bloom[hash / bits & (words - 1)];
-	const uint32_t *bucket = (const uint32_t *)(bloom + words), *chain = bucket + buckets;
+	const uint32_t hash = name->hash;
+	const ElfW(Addr) word = in->bloom[hash / bits & (in->words - 1)];
 	uint32_t i;
 
-	if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1) || !buckets)
+	if (!(word >> hash % bits & word >> (hash >> in->shift) % bits & 1))
 		return NULL;
-	i = bucket[hash % buckets];
-	if (i < first)
+	i = in->bucket[hash % in->buckets];
+	if (i < in->first)
 		return NULL;
 	do {
 		const ElfW(Sym) *symbol = &in->symbols[i];
 
-		if ((chain[i - first] ^ hash) < 2 && !(in->versions && in->versions[i] & 0x8000) && symbol->st_value &&
-		    symbol->st_shndx != SHN_UNDEF && bytes_equal(in->strings + symbol->st_name, name))
+		if ((in->chain[i - in->first] ^ hash) < 2 && !(in->versions && in->versions[i] & 0x8000) &&
+		    symbol->st_value && symbol->st_shndx != SHN_UNDEF &&
+		    bytes_equal(in->strings + symbol->st_name, name->text))
 			return symbol;
-	} while (!(chain[i++ - first] & 1));
+	} while (!(in->chain[i++ - in->first] & 1));
 	return NULL;
 }
 
@@ -376,12 +391,12 @@ static int resolve_all(void)
 	while (missing && object && (object = object->l_next)) {
 		if (!read_definitions(object, &in))
 			return 0;
-		for (size_t i = 0; in.table && i < NAMES; i++) {
+		for (size_t i = 0; in.buckets && i < NAMES; i++) {
 			const ElfW(Sym) * found;
 
 			if (next[i] || !names[i].exists)
 				continue;
-			found = find_symbol(&in, names[i].text, names[i].hash);
+			found = find_symbol(&in, &names[i]);
 			if (!found)
 				continue;
 			if (!is_plain(found))

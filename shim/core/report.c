@@ -12,11 +12,11 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
-static const char *const call_names[CALL_COUNT] = {"posix_fallocate", "fallocate", "ftruncate", "truncate",
-						   "window",          "trim",      "heal"};
-static const char *const answer_names[ANSWER_COUNT] = {"passed", "fallocate", "populated", "written",
-						       "sparse", "refused",   "truncated"};
-static const char *const level_names[] = {"off", "error", "info", "debug"};
+static const char call_names[CALL_COUNT][16] = {"posix_fallocate", "fallocate", "ftruncate", "truncate",
+						"window",          "trim",      "heal"};
+static const char answer_names[ANSWER_COUNT][10] = {"passed", "fallocate", "populated", "written",
+						    "sparse", "refused",   "truncated"};
+static const char level_names[][6] = {"off", "error", "info", "debug"};
 
 struct counters {
 	atomic_int pid; /* the process they belong to; 0 in a forked child */

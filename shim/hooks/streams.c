@@ -78,6 +78,7 @@ static void **entry_for(void **table, void *function)
 /* Whole pages. */
 static struct range {
 	uintptr_t start, end;
+	uintptr_t page;
 	int read_only; /* found to be, by relocation */
 } tables;
 
@@ -85,7 +86,7 @@ static struct range {
 AT_LOAD static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
 {
 	struct range *range = context;
-	uintptr_t page = sys_page_size();
+	uintptr_t page = range->page;
 
 	(void)size;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
@@ -102,7 +103,7 @@ AT_LOAD static int is_relro(struct dl_phdr_info *object, size_t size, void *cont
 /* Make the range hold the table as well. */
 static void include(struct range *range, void **table)
 {
-	uintptr_t page = sys_page_size();
+	uintptr_t page = range->page;
 	uintptr_t start = (uintptr_t)table & -page, end = ((uintptr_t)(table + TABLE_WORDS) + page - 1) & -page;
 
 	if (!range->end || start < range->start)
@@ -127,6 +128,7 @@ static void *table_of(FILE *stream)
 
 AT_LOAD void streams_prepare(void)
 {
+	tables.page = sys_page_size();
 	include(&tables, _IO_file_jumps);
 	include(&tables, _IO_wfile_jumps);
 	if (table_of(stdout) == (void *)_IO_file_jumps && table_of(stderr) == (void *)_IO_file_jumps &&
