@@ -82,7 +82,7 @@ static atomic_int full;      /* no description was free, and none has become so 
 static atomic_int live;      /* descriptions that are in use, or were */
 static uint64_t earliest;    /* the smallest window_after of any file */
 static unsigned shows_all;   /* what window_of returns for every descriptor, or 0 */
-static atomic_int process;   /* this one, if it was not forked unseen */
+static atomic_int process;   /* this one, if it was not forked unseen; 0: not asked yet */
 
 /* The table of descriptors */
 

@@ -2,6 +2,7 @@
  * error that our own flush met first (owed.h). */
 #include "hook.h"
 #include "owed.h"
+#include "streams.h"
 #include "window.h"
 
 #include <linux/close_range.h>
@@ -43,7 +44,7 @@ HOOK void closefrom(int first)
 /* glibc closes the descriptor by an internal name: streams.c sees that. */
 HOOK int fclose(FILE *stream)
 {
-	int owed = library_is_active() && owed_any() ? owed_take(fileno_unlocked(stream)) : 0;
+	int owed = library_is_active() && owed_any() ? owed_take(streams_number(stream)) : 0;
 
 	if (!owed)
 		return real.fclose(stream);

@@ -25,6 +25,11 @@ static atomic_int streams;
 
 #ifdef HAVE_STREAM_TABLES
 
+int streams_number(FILE *stream)
+{
+	return stream->_fileno;
+}
+
 extern ssize_t _IO_file_write(FILE *stream, const void *buffer, ssize_t count);
 extern int _IO_file_close(FILE *stream);
 extern void *_IO_file_jumps[], *_IO_wfile_jumps[];
@@ -34,7 +39,7 @@ extern void *_IO_file_jumps[], *_IO_wfile_jumps[];
 
 static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 {
-	int fd = fileno_unlocked(stream), had_failed = stream->_flags & _IO_ERR_SEEN;
+	int fd = streams_number(stream), had_failed = stream->_flags & _IO_ERR_SEEN;
 	unsigned known = window_of(fd);
 	ssize_t result;
 
@@ -57,7 +62,7 @@ static ssize_t stream_write(FILE *stream, const void *buffer, ssize_t count)
 
 static int stream_close(FILE *stream)
 {
-	window_closing(fileno_unlocked(stream));
+	window_closing(streams_number(stream));
 	return _IO_file_close(stream);
 }
 
@@ -131,8 +136,8 @@ AT_LOAD void streams_prepare(void)
 	tables.page = sys_page_size();
 	include(&tables, _IO_file_jumps);
 	include(&tables, _IO_wfile_jumps);
-	if (table_of(stdout) == (void *)_IO_file_jumps && table_of(stderr) == (void *)_IO_file_jumps &&
-	    is_as_expected(_IO_file_jumps) && is_as_expected(_IO_wfile_jumps))
+	if (table_of(stdout) == (void *)_IO_file_jumps && is_as_expected(_IO_file_jumps) &&
+	    is_as_expected(_IO_wfile_jumps))
 		dl_iterate_phdr(is_relro, &tables);
 	if (tables.read_only)
 		atomic_store(&streams, STREAMS_SEEABLE);
@@ -217,7 +222,7 @@ static FILE *opened(FILE *stream, const char *mode, unsigned before)
 	int flags = flags_of(mode);
 
 	if (stream && window_possible() && (flags == O_RDONLY || flags & O_APPEND || streams_seen()))
-		window_opened(fileno_unlocked(stream), flags, before);
+		window_opened(streams_number(stream), flags, before);
 	return stream;
 }
 
@@ -239,7 +244,7 @@ FOPEN(fopen64)
 		unsigned before = window_moment();                                          \
 		FILE *result;                                                               \
                                                                                             \
-		window_end(fileno_unlocked(stream));                                        \
+		window_end(streams_number(stream));                                         \
 		result = real.name(path, mode, stream);                                     \
 		return path && !may_have_threads() ? opened(result, mode, before) : result; \
 	}
