@@ -49,7 +49,7 @@ is 'preload.conf.5: each key' '' "$(missing preload.conf.5 "${keys[@]}" "${words
 is 'preload.conf.5: each section' '' "$(missing preload.conf.5 "${sections[@]}")"
 is 'preload.conf.5: no other key' "$(printf '%s\n' "${keys[@]}" | sort)" \
 	"$(section preload.conf.5 KEYS | sed -nE 's/^       ([a-z_]+ = ).*/\1/p' | sort)"
-mapfile -t variables < <(grep -oE 'environment\(envp, "[A-Z_]+' "$PROJECT/shim/load.c" | cut -d'"' -f2 | sort -u)
+mapfile -t variables < <(grep -oE '"[A-Z_]+="' "$PROJECT/shim/load.c" | tr -d '"=' | grep -v '^LD_' | sort -u) # LD_AUDIT is the linker's
 at_least 'variables of the library' 7 ${#variables[@]}
 is 'libfastalloc.so.8: each variable' '' "$(missing libfastalloc.so.8 "${variables[@]}")"
 
