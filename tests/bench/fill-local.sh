@@ -1,7 +1,7 @@
 #!/bin/bash
 # fill-local.sh [ROUNDS]: as fill-nfs.sh, on this machine itself, as root: FUSE (tests/fs/fusefs, write-through to a
-# disk; `write=` counts its WRITE requests), ext4 without extents, which has no fallocate (ext3), and ext4, both on
-# a loop device with direct I/O. Variables: QUICK=1 a round of small files; DIR=/var/tmp, for the disk
+# disk; `write=` counts its WRITE requests), ext3, which has no fallocate, and ext4, both on a loop device with
+# direct I/O. Variables: QUICK=1 a round of small files; DIR=/var/tmp, for the disk
 set -eu
 PROJECT=${PROJECT:-$(realpath "$(dirname "$0")/../..")}
 BUILD=${BUILD:-$PROJECT/build}
@@ -58,12 +58,9 @@ umount "$dir/fuse"
 
 head -c $disk /dev/zero >"$dir/image" # or the first run would pay for space on the disk below
 for type in ext3 ext4; do
-	options=''
-	[ $type = ext4 ] || options='-O ^extent,^64bit'
-	# shellcheck disable=SC2086 # two words or none
-	mkfs.ext4 -q -F -m 0 -E nodiscard,lazy_itable_init=0 $options "$dir/image"
+	mkfs.$type -q -F -m 0 -E nodiscard,lazy_itable_init=0 "$dir/image"
 	loop=$(losetup -f --show --direct-io=on "$dir/image")
-	mount "$loop" "$dir/disk"
+	mount -t $type "$loop" "$dir/disk"
 	losetup -d "$loop" # when it is unmounted
 	large=
 	[ $type = ext4 ] || [ -n "${QUICK:-}" ] || large=8G
