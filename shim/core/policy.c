@@ -48,12 +48,18 @@ TABLE static struct cached_mount {
 	int64_t second; /* when it was looked up */
 	int error;      /* what mounts_find said */
 	struct mount mount;
+	unsigned traits;
+	struct policy policy; /* of its files, whatever their path */
 } cache[CACHED_MOUNTS];
+static atomic_int cached; /* something is in there */
 
 AT_LOAD void policy_init(const struct config *config, const char *program)
 {
 	rules = config;
 	program_name = program;
+	for (size_t i = 0; cached && i < CACHED_MOUNTS; i++)
+		atomic_init(&cache[i].sequence, 0);
+	cached = 0;
 }
 
 AT_LOAD int policy_may_differ(enum key key, uint64_t value)
@@ -116,7 +122,8 @@ static int64_t seconds_now(void)
 /* Mount ids are reused after umount, often at once and for the same device, so
  * an id that is not unique, or a mount that was not found, is believed for a
  * second only. */
-static int cache_get(struct cached_mount *slot, const struct statx *stx, int unique, struct mount *mount, int *error)
+static int cache_get(struct cached_mount *slot, const struct statx *stx, int unique, struct file *file,
+		     struct mount *mount)
 {
 	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
 	int hit;
@@ -127,15 +134,18 @@ static int cache_get(struct cached_mount *slot, const struct statx *stx, int uni
 	      slot->mount.minor == stx->stx_dev_minor &&
 	      ((unique && !slot->error) || seconds_now() - slot->second <= CACHE_SECONDS);
 	if (hit) {
-		*mount = slot->mount;
-		*error = slot->error;
+		file->traits = slot->traits;
+		memcpy(file->fstype, slot->mount.fstype, sizeof(file->fstype));
+		file->policy = slot->policy;
+		if (mount)
+			*mount = slot->mount;
 	}
 	atomic_thread_fence(memory_order_acquire);
 	return hit && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == sequence;
 }
 
-static void cache_put(struct cached_mount *slot, const struct statx *stx, int unique, const struct mount *mount,
-		      int error)
+static void cache_put(struct cached_mount *slot, const struct statx *stx, int unique, const struct file *file,
+		      const struct mount *mount, int error)
 {
 	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
 
@@ -149,7 +159,10 @@ static void cache_put(struct cached_mount *slot, const struct statx *stx, int un
 	slot->mount = *mount;
 	slot->mount.major = stx->stx_dev_major;
 	slot->mount.minor = stx->stx_dev_minor;
+	slot->traits = file->traits;
+	slot->policy = file->policy;
 	atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
+	atomic_store_explicit(&cached, 1, memory_order_relaxed);
 }
 
 /* The id that mountinfo lists; the unique one is not there. */
@@ -163,21 +176,45 @@ static int listed_id(int fd, const char *path, int flags, uint64_t *id)
 	return 1;
 }
 
-static int find_mount(int fd, const char *path, int flags, const struct statx *stx, struct mount *mount)
+static void resolve(const struct mount *mount, const char *path, struct file *file)
+{
+	struct subject subject = {.program = program_name, .path = path};
+
+	if (file->traits & TRAIT_KNOWN) {
+		subject.fstype = mount->fstype;
+		subject.family = mount->family;
+		subject.mount = mount->point;
+	}
+	if (rules)
+		config_resolve(rules, &subject, &file->policy);
+	else
+		config_defaults(&file->policy);
+}
+
+/* What file has of its mount, which goes to mount too, unless that is NULL. */
+static void find_mount(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
+		       struct mount *mount)
 {
 	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE), error;
 	int has_id = unique || stx->stx_mask & STATX_MNT_ID;
 	struct cached_mount *slot = &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
 	uint64_t id = stx->stx_mnt_id;
+	struct mount found;
 
-	if (has_id && cache_get(slot, stx, unique, mount, &error))
-		return error;
+	if (has_id && cache_get(slot, stx, unique, file, mount))
+		return;
 	if (unique)
 		has_id = listed_id(fd, path, flags, &id);
-	error = mounts_find(id, has_id, stx->stx_dev_major, stx->stx_dev_minor, mount);
+	error = mounts_find(id, has_id, stx->stx_dev_major, stx->stx_dev_minor, &found);
+	if (error)
+		found.fstype[0] = '\0';
+	file->traits = error ? 0 : policy_traits(&found);
+	memcpy(file->fstype, found.fstype, sizeof(file->fstype));
+	resolve(&found, NULL, file);
 	if (has_id)
-		cache_put(slot, stx, unique, mount, error);
-	return error;
+		cache_put(slot, stx, unique, file, &found, error);
+	if (mount)
+		*mount = found;
 }
 
 void policy_path(int fd, char *path, size_t size)
@@ -201,29 +238,16 @@ void policy_path(int fd, char *path, size_t size)
 
 #define PATH_BYTES 1024
 
-static void resolve(int fd, const char *path, const struct mount *mount, struct file *file)
+static void resolve_by_path(int fd, const char *path, const struct mount *mount, struct file *file)
 {
-	struct subject subject = {.program = program_name};
+	/* Closing an O_PATH descriptor drops no record lock (fs/open.c, filp_close). */
+	int opened = path ? sys_open(path, O_PATH | O_CLOEXEC, 0) : fd;
 	char absolute[PATH_BYTES];
 
-	if (file->traits & TRAIT_KNOWN) {
-		subject.fstype = mount->fstype;
-		subject.family = mount->family;
-		subject.mount = mount->point;
-	}
-	if (rules && rules->sections & 1U << SECTION_PATH) {
-		/* Closing an O_PATH descriptor drops no record lock (fs/open.c, filp_close). */
-		int opened = path ? sys_open(path, O_PATH | O_CLOEXEC, 0) : fd;
-
-		policy_path(opened, absolute, sizeof(absolute));
-		subject.path = absolute;
-		if (path && opened >= 0)
-			sys_close(opened);
-	}
-	if (rules)
-		config_resolve(rules, &subject, &file->policy);
-	else
-		config_defaults(&file->policy);
+	policy_path(opened, absolute, sizeof(absolute));
+	if (path && opened >= 0)
+		sys_close(opened);
+	resolve(mount, absolute, file);
 }
 
 /* Not worth reading mountinfo for a terminal, a pipe or /dev/null. */
@@ -236,7 +260,7 @@ int policy_of(int fd, const char *path, struct file *file)
 {
 	/* No times: asking for them writes an NFS file's dirty pages out first (nfs_getattr). */
 	const unsigned mask = STATX_TYPE | STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_MNT_ID | STATX_MNT_ID_UNIQUE;
-	int flags = path ? 0 : AT_EMPTY_PATH, error;
+	int flags = path ? 0 : AT_EMPTY_PATH, by_path = rules && rules->sections & 1U << SECTION_PATH, error;
 	struct mount mount;
 	struct statx stx;
 
@@ -252,11 +276,11 @@ int policy_of(int fd, const char *path, struct file *file)
 	file->inode = stx.stx_ino;
 	file->traits = 0;
 	file->fstype[0] = '\0';
-	mount.fstype[0] = '\0';
-	if (can_allocate(&stx) && !find_mount(fd, path ? path : "", flags, &stx, &mount)) {
-		file->traits = policy_traits(&mount);
-		memcpy(file->fstype, mount.fstype, sizeof(file->fstype));
-	}
-	resolve(fd, path, &mount, file);
+	if (can_allocate(&stx))
+		find_mount(fd, path ? path : "", flags, &stx, file, by_path ? &mount : NULL);
+	else
+		resolve(NULL, NULL, file);
+	if (by_path)
+		resolve_by_path(fd, path, &mount, file);
 	return 0;
 }

@@ -28,6 +28,7 @@ if type valgrind >/dev/null 2>&1 && [ "$(uname -m)" = x86_64 ] && LD_PRELOAD=$LI
 	at_most 'pwrite: instructions' 20 "$(added executed pwrite file)"
 	at_most 'open for reading, close: instructions' 100 "$(added executed open file)"
 	at_most 'open for writing, close: instructions' 400 "$(added executed open-write file)"
+	at_most 'open a file that is there, write, close: instructions' 900 "$(added executed rewrite file)"
 else
 	skip 'instructions' 'without valgrind, or not x86-64'
 fi

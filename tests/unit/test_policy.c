@@ -177,6 +177,17 @@ Test(policy, the_second_look_up_says_the_same)
 	unlink(path);
 }
 
+Test(policy, another_configuration_counts_at_once)
+{
+	int fd = a_file();
+
+	configure("[default]\nwindow_after = 8K\n[program pax]\nwindow_after = 16K\n", "tar");
+	cr_expect_eq(value(fd, KEY_WINDOW_AFTER), 8 << 10);
+	policy_init(&config, "pax");
+	cr_expect_eq(value(fd, KEY_WINDOW_AFTER), 16 << 10);
+	unlink(path);
+}
+
 Test(policy, may_differ)
 {
 	configure("[default]\nftruncate = native\n", "program");
