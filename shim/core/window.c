@@ -45,6 +45,7 @@ enum {
 	KNOWN_WINDOWED = 1 << 4, /* there may be blocks of ours past EOF */
 	KNOWN_ENDED = 1 << 5,    /* no window, heal or trim any more */
 	KNOWN_SOLE = 1 << 6,     /* nobody else had it open when a window was made */
+	KNOWN_GROWN = 1 << 7,    /* by a call that is no write */
 };
 
 /* description.state: free when 0, so that the last to leave is the one who frees it. */
@@ -695,9 +696,12 @@ static int look(struct description *d, int fd, off64_t *size)
 
 	if (!(atomic_load(&d->flags) & KNOWN_POLICY))
 		return learn(d, fd, size);
-	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
+	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_BLOCKS | STATX_INO, &stx) < 0 || !is_same(d, &stx))
 		return 0;
 	*size = (off64_t)stx.stx_size;
+	/* FAT has no holes: what was cut off took the window with it. */
+	if (atomic_load(&d->flags) & KNOWN_CHAIN)
+		d->end = extent_min(d->end, (off64_t)stx.stx_blocks * 512);
 	return 1;
 }
 
@@ -788,7 +792,8 @@ static off64_t farthest(const struct description *d, off64_t size, unsigned flag
 	return clamp(flags & KNOWN_CHAIN ? (uint64_t)size : 0, d->window, d->window_max);
 }
 
-/* Look at the file of d, held, and set the budget. Returns 0 to forget about it. */
+/* Look at the file of d, held, and set the budget. Growth that is no write has count 0, and
+ * ends at `at`. Returns 0 to forget about it. */
 static int consider(struct description *d, int fd, off64_t at, int64_t count)
 {
 	unsigned flags = atomic_load(&d->flags);
@@ -807,6 +812,8 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		atomic_store(&d->budget, (size > d->end ? size : d->end) - until);
 		return 1;
 	}
+	if (count == 0 && !(flags & KNOWN_CHAIN))
+		return 1;
 	if (!(flags & KNOWN_FRESH)) {
 		/* The first write that extends a file that was there before. */
 		if (flags & KNOWN_CHAIN && (cut_if_sole(fd, d, CALL_HEAL) || size > 0))
@@ -814,7 +821,7 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		atomic_fetch_or(&d->flags, KNOWN_FRESH);
 	}
 	error = EAGAIN;
-	if (size >= begins(d->window_after, count) && at <= size + farthest(d, size, flags))
+	if (size >= begins(d->window_after, count) && (count == 0 || at <= size + farthest(d, size, flags)))
 		error = preallocate(d, fd, flags & KNOWN_CHAIN ? size : extent_max(size, at), until);
 	if (!error)
 		atomic_store(&d->budget, d->end - until);
@@ -841,29 +848,33 @@ static int is_early(struct description *d, int64_t count)
 	return 1;
 }
 
-static void extend(unsigned known, int fd, off64_t at, int64_t count, int stream)
+/* Returns where the window ends, if it was looked at. */
+static off64_t extend(unsigned known, int fd, off64_t at, int64_t count, int stream)
 {
 	struct description *d = &description[known];
+	off64_t window_end;
 	struct file file;
 	uint64_t signals;
 	int go_on;
 
 	/* Counted, it can be no other file's any more; but it may have been another's before. */
 	if (window_of(fd) != known || is_early(d, count))
-		return;
+		return 0;
 	/* Most files are where there are no windows: that takes one system call, to hold it four. */
 	if (!(atomic_load(&d->flags) & KNOWN_POLICY) && !learn_policy(fd, &file)) {
 		end_entry(entry_of(fd, 0), fd, 0);
-		return;
+		return 0;
 	}
 	if (!hold(d, 1, &signals)) { /* others write now: no time for it */
 		atomic_store(&d->budget, WRITES_BEFORE_WINDOW * count);
-		return;
+		return 0;
 	}
 	go_on = consider(d, fd, at, count) && (!stream || atomic_load(&d->flags) & KNOWN_STREAMS);
+	window_end = go_on ? d->end : 0;
 	let_go(d, &signals);
 	if (!go_on)
 		end_entry(entry_of(fd, 0), fd, 0);
+	return window_end;
 }
 
 static void enter_with(unsigned known, int fd, off64_t at, size_t count, int stream)
@@ -893,6 +904,19 @@ unsigned window_changing(int fd)
 
 	if (known)
 		enter(&description[known]);
+	return known;
+}
+
+unsigned window_growing(int fd, off64_t until, int *allocated)
+{
+	unsigned known = window_changing(fd);
+	struct description *d = &description[known];
+
+	*allocated = 0;
+	/* A file that grows once needs no window. */
+	if (!known || until <= 0 || !library_is_active() || !(atomic_fetch_or(&d->flags, KNOWN_GROWN) & KNOWN_GROWN))
+		return known;
+	*allocated = extend(known, fd, until, 0, 0) >= until;
 	return known;
 }
 

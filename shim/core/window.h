@@ -97,6 +97,11 @@ int window_relieve(void);
 unsigned window_changing(int fd);
 void window_changed(unsigned known);
 
+/* As window_changing, where the file may be about to grow up to `until`, by a call that has
+ * the file system allocate: one that grows in steps gets a window. *allocated: it has blocks
+ * up to there already. */
+unsigned window_growing(int fd, off64_t until, int *allocated);
+
 /* From now on fd (all from first to last) may be written to unseen, or be another file. */
 void window_end(int fd);
 void window_end_range(unsigned first, unsigned last);

@@ -8,6 +8,15 @@
 
 #include <linux/falloc.h>
 
+/* The file is about to be given this range, its size with it. */
+static unsigned growing(int fd, off64_t offset, off64_t length)
+{
+	int unused;
+
+	return window_growing(fd, offset < 0 || length <= 0 || length > INT64_MAX - offset ? 0 : offset + length,
+			      &unused);
+}
+
 static struct extent range_of(off64_t offset, off64_t length)
 {
 	return (struct extent){offset, (off64_t)((unsigned long long)offset + (unsigned long long)length)};
@@ -35,7 +44,7 @@ HOOK int posix_fallocate(int fd, off_t offset, off_t length)
 
 	RETURN_IF_WATCHED(GROWTH_POSIX_FALLOCATE, fd, NULL, did ? -1 : length,
 			  real.posix_fallocate(fd, offset, length));
-	known = window_changing(fd);
+	known = growing(fd, offset, length);
 	error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate(fd, offset, length);
@@ -50,7 +59,7 @@ HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 
 	RETURN_IF_WATCHED(GROWTH_POSIX_FALLOCATE, fd, NULL, did ? -1 : length,
 			  real.posix_fallocate64(fd, offset, length));
-	known = window_changing(fd);
+	known = growing(fd, offset, length);
 	error = library_is_active() ? answer_posix_fallocate(fd, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = real.posix_fallocate64(fd, offset, length);
@@ -59,8 +68,10 @@ HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 }
 
 /* What the program preallocates past EOF is not ours to trim. */
-static unsigned changing(int fd, int mode)
+static unsigned changing(int fd, int mode, off64_t offset, off64_t length)
 {
+	if (mode == 0)
+		return growing(fd, offset, length);
 	if (mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE))
 		window_end_untrimmed(fd);
 	return window_changing(fd);
@@ -85,7 +96,7 @@ HOOK int fallocate(int fd, int mode, off_t offset, off_t length)
 	int error;
 
 	RETURN_IF_WATCHED(GROWTH_FALLOCATE, fd, NULL, did < 0 ? -1 : length, real.fallocate(fd, mode, offset, length));
-	known = changing(fd, mode);
+	known = changing(fd, mode, offset, length);
 	error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = WITH_SPACE(int, real.fallocate(fd, mode, offset, length));
@@ -102,7 +113,7 @@ HOOK int fallocate64(int fd, int mode, off64_t offset, off64_t length)
 
 	RETURN_IF_WATCHED(GROWTH_FALLOCATE, fd, NULL, did < 0 ? -1 : length,
 			  real.fallocate64(fd, mode, offset, length));
-	known = changing(fd, mode);
+	known = changing(fd, mode, offset, length);
 	error = library_is_active() ? answer_fallocate(fd, mode, offset, length) : RESERVE_PASS;
 	if (error == RESERVE_PASS)
 		error = WITH_SPACE(int, real.fallocate64(fd, mode, offset, length));

@@ -33,12 +33,12 @@ static int answer_truncate(const char *path, off64_t length)
 
 HOOK int ftruncate(int fd, off_t length)
 {
+	int allocated, result;
 	unsigned known;
-	int result;
 
 	RETURN_IF_WATCHED(GROWTH_FTRUNCATE, fd, NULL, did < 0 ? -1 : length, real.ftruncate(fd, length));
-	known = window_changing(fd);
-	result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	known = window_growing(fd, length, &allocated);
+	result = library_is_active() && !allocated ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 	if (result == RESIZE_GO_ON)
 		result = WITH_SPACE(int, real.ftruncate(fd, length));
 	else if (result > 0)
@@ -49,12 +49,12 @@ HOOK int ftruncate(int fd, off_t length)
 
 HOOK int ftruncate64(int fd, off64_t length)
 {
+	int allocated, result;
 	unsigned known;
-	int result;
 
 	RETURN_IF_WATCHED(GROWTH_FTRUNCATE, fd, NULL, did < 0 ? -1 : length, real.ftruncate64(fd, length));
-	known = window_changing(fd);
-	result = library_is_active() ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
+	known = window_growing(fd, length, &allocated);
+	result = library_is_active() && !allocated ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 	if (result == RESIZE_GO_ON)
 		result = WITH_SPACE(int, real.ftruncate64(fd, length));
 	else if (result > 0)

@@ -1,7 +1,7 @@
 # test-write.sh: guest script. Writes that extend files on vfat: windows, and what must not change.
 . "$LAB/guest.sh"
 . "$PROJECT/tests/tap.sh"
-act=$BUILD/tests/act record=$BUILD/tests/record
+act=$BUILD/tests/act grow=$BUILD/tests/grow record=$BUILD/tests/record
 with="env LD_PRELOAD=$BUILD/libfastalloc.so"
 do_with() { $with $act "$@" | paste -sd' '; }
 most_pieces() { for f; do extents "$f"; done | sort -n | tail -n 1; }
@@ -37,6 +37,20 @@ mkdir /mnt/fat/a && $with $record write 500 1M /mnt/fat/a 16 >/dev/null
 at_most 'writes of 500 bytes, 16 files: pieces a file' 24 "$(most_pieces /mnt/fat/a/*)"
 ok 'writes of 500 bytes: every byte' $record write 500 1M /mnt/fat/a 16 --verify
 rm -r /mnt/fat/a
+
+# Growing in turn, without writing. 32 pieces a file without the library.
+for method in ftruncate posix_fallocate fallocate; do
+	mkdir /mnt/fat/g && $with $grow $method 64K 2M /mnt/fat/g 4 >/dev/null
+	at_most "$method: pieces a file" 12 "$(most_pieces /mnt/fat/g/*)"
+	ok "$method: the size, and zeros" $grow $method 64K 2M /mnt/fat/g 4 --verify
+	is "$method: nothing is left behind the end" 4096 "$(stat -c %b /mnt/fat/g/0)"
+	rm -r /mnt/fat/g
+done
+traced $act /mnt/fat/g rdwr,creat,trunc ft 64K ft 1M ft 1056K >/dev/null
+is 'growing in steps: the first allocates what it needs, the second a window for those behind it' 2 "$(windows)"
+traced $act /mnt/fat/g rdwr,creat,trunc ft 64K ft 1M ft 64K ft 1056K >/dev/null
+is 'a window that was cut off is not counted on' 3 "$(windows)"
+rm /mnt/fat/g
 
 # Where there is no window.
 none() { # NAME PROGRAM...
