@@ -44,6 +44,14 @@ static int parse_number(struct text_word *word, uint64_t *value)
 	return 0;
 }
 
+static int is_octal(const char *at, size_t count)
+{
+	for (; count > 0; at++, count--)
+		if (*at < '0' || *at > '7')
+			return 0;
+	return 1;
+}
+
 /* Blanks, tabs, newlines and backslashes stand as \ooo (fs/proc_namespace.c). */
 static void unescape(struct text_word word, char *to, size_t size)
 {
@@ -52,7 +60,7 @@ static void unescape(struct text_word word, char *to, size_t size)
 	for (size_t i = 0; i < word.length; i++) {
 		char c = word.at[i];
 
-		if (c == '\\' && i + 3 < word.length) {
+		if (c == '\\' && i + 3 < word.length && is_octal(word.at + i + 1, 3)) {
 			c = (char)((word.at[i + 1] - '0') << 6 | (word.at[i + 2] - '0') << 3 | (word.at[i + 3] - '0'));
 			i += 3;
 		}
@@ -155,17 +163,22 @@ int mounts_parse(const char *line, size_t length, struct mount *mount)
 	return 0;
 }
 
-/* Room for the longest line: a mount point and options of a page each, escaped. */
+/* Room for a mount point and options of a page each, escaped. Lines can be longer, as a path that
+ * was gone down step by step has no limit: such a mount is not found. */
 #define MOUNTINFO_BUFFER (64 << 10)
 
-/* Go through the complete lines in buffer[0, *used); keep the rest at its start. */
-static int find_in_lines(char *buffer, size_t *used, uint64_t id, int by_id, unsigned major, unsigned minor,
+/* Go through the complete lines in buffer[0, *used); keep the rest at its start. *cut: the first
+ * is the end of one that was longer than the buffer. */
+static int find_in_lines(char *buffer, size_t *used, int *cut, uint64_t id, int by_id, unsigned major, unsigned minor,
 			 struct mount *mount)
 {
 	char *at = buffer, *end = buffer + *used, *newline;
 
 	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
-		if (!mounts_parse(at, (size_t)(newline - at), mount) &&
+		int whole = !*cut;
+
+		*cut = 0;
+		if (whole && !mounts_parse(at, (size_t)(newline - at), mount) &&
 		    (by_id ? mount->id == id : mount->major == major && mount->minor == minor))
 			return 0;
 		at = newline + 1;
@@ -180,7 +193,7 @@ int mounts_find(uint64_t id, int by_id, unsigned major, unsigned minor, struct m
 	size_t used = 0;
 	ssize_t got;
 	char *buffer;
-	int fd, error = ENOENT;
+	int fd, cut = 0, error = ENOENT;
 
 	/* A thread's stack may have less room than this; the heap is the program's. */
 	buffer = sys_mmap(MOUNTINFO_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -193,9 +206,11 @@ int mounts_find(uint64_t id, int by_id, unsigned major, unsigned minor, struct m
 	}
 	while (error == ENOENT && (got = sys_read(fd, buffer + used, MOUNTINFO_BUFFER - used)) > 0) {
 		used += (size_t)got;
-		error = find_in_lines(buffer, &used, id, by_id, major, minor, mount);
-		if (used == MOUNTINFO_BUFFER) /* no line is that long; give up rather than spin */
-			break;
+		error = find_in_lines(buffer, &used, &cut, id, by_id, major, minor, mount);
+		if (used == MOUNTINFO_BUFFER) {
+			used = 0;
+			cut = 1;
+		}
 	}
 	sys_close(fd);
 unmap:

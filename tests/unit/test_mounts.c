@@ -115,6 +115,14 @@ Test(parse, escapes_in_the_mount_point)
 	cr_expect_str_eq(mount.point, "/end ");
 }
 
+Test(parse, a_backslash_without_three_octal_digits_is_itself)
+{
+	cr_assert_eq(parse("36 35 98:0 / /a\\9z\\04\\/// rw - ext4 /dev/root rw"), 0);
+	cr_expect_str_eq(mount.point, "/a\\9z\\04\\///");
+	cr_assert_eq(parse("36 35 98:0 / /b\\04 rw - ext4 /dev/root rw"), 0);
+	cr_expect_str_eq(mount.point, "/b\\04");
+}
+
 Test(parse, optional_fields_none_one_several)
 {
 	parses("36 35 98:0 / / rw - ext4 /dev/root rw", "ext4", NULL);
