@@ -220,6 +220,7 @@ LAZY(int, lio_listio64, (int mode, struct aiocb64 *const *list, int count, struc
 LAZY(int, system, (const char *command), (command), -1)
 LAZY(int, unshare, (int flags), (flags), -1)
 LAZY(FILE *, popen, (const char *command, const char *mode), (command, mode), NULL)
+LAZY(int, wordexp, (const char *words, wordexp_t *expansion, int flags), (words, expansion, flags), WRDE_NOSPACE)
 #define SPAWN_PARAMETERS                                                           \
 	(pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, \
 	 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])

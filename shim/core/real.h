@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <wordexp.h>
 
 #include "active.h"
 
@@ -95,6 +96,7 @@ struct file_handle;
 	X(int, clone, (int (*function)(void *), void *stack, int flags, void *argument, ...))            \
 	X(int, system, (const char *command))                                                            \
 	X(FILE *, popen, (const char *command, const char *mode))                                        \
+	X(int, wordexp, (const char *words, wordexp_t *expansion, int flags))                            \
 	X(int, posix_spawn,                                                                              \
 	  (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,                     \
 	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))                 \

@@ -26,6 +26,8 @@ HOOK int close(int fd)
 	return real.close(fd);
 }
 
+HOOK int __close(int fd) SAME_AS(close);
+
 HOOK int close_range(unsigned first, unsigned last, int flags)
 {
 	if (flags & CLOSE_RANGE_UNSHARE)
@@ -52,3 +54,4 @@ HOOK int fclose(FILE *stream)
 	hook_fail(owed);
 	return EOF;
 }
+HOOK int _IO_fclose(FILE *stream) SAME_AS(fclose);

@@ -13,6 +13,13 @@
 
 #define HOOK __attribute__((visibility("default")))
 
+/* Behind a declaration: another name, by which libc exports the same. */
+#if __has_attribute(copy)
+#define SAME_AS(name) __attribute__((alias(#name), copy(name)))
+#else
+#define SAME_AS(name) __attribute__((alias(#name)))
+#endif
+
 /* Not every name that libc exports is in its headers. */
 #define HOOK_DECLARE(type, name, parameters) HOOK type name parameters;
 REAL_FUNCTIONS(HOOK_DECLARE)

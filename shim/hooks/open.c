@@ -32,6 +32,9 @@ static int opened(int fd, int flags, unsigned before)
 OPEN(open)
 OPEN(open64)
 
+HOOK int __open(const char *path, int flags, ...) SAME_AS(open);
+HOOK int __open64(const char *path, int flags, ...) SAME_AS(open64);
+
 #define OPENAT(name)                                                                   \
 	HOOK int name(int directory, const char *path, int flags, ...)                 \
 	{                                                                              \

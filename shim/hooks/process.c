@@ -92,6 +92,8 @@ HOOK int clone(int (*function)(void *), void *stack, int flags, void *argument, 
 	return real.clone(function, stack, flags, argument, a, b, c);
 }
 
+HOOK int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...) SAME_AS(clone);
+
 /* Our table is of one set of descriptors. */
 HOOK int unshare(int flags)
 {
@@ -118,6 +120,19 @@ HOOK FILE *popen(const char *command, const char *mode)
 	stream = real.popen(command, mode);
 	window_resume();
 	return stream;
+}
+
+HOOK FILE *_IO_popen(const char *command, const char *mode) SAME_AS(popen);
+
+/* Commands in words are run by a shell, which libc spawns on its own. */
+HOOK int wordexp(const char *words, wordexp_t *expansion, int flags)
+{
+	int error;
+
+	window_suspend();
+	error = real.wordexp(words, expansion, flags);
+	window_resume();
+	return error;
 }
 
 #define SPAWN(name)                                                                                \

@@ -235,6 +235,7 @@ static FILE *opened(FILE *stream, const char *mode, unsigned before)
 	}
 FOPEN(fopen)
 FOPEN(fopen64)
+HOOK FILE *_IO_fopen(const char *path, const char *mode) SAME_AS(fopen);
 
 /* Without a path the same file is opened again; in both cases, under the same number
  * (libio/freopen.c), so that what another thread writes meanwhile is as with dup2. */
@@ -258,6 +259,7 @@ HOOK FILE *fdopen(int fd, const char *mode)
 		window_end(fd);
 	return real.fdopen(fd, mode);
 }
+HOOK FILE *_IO_fdopen(int fd, const char *mode) SAME_AS(fdopen);
 
 /* From glibc 2.37 these write without a stream. */
 HOOK int vdprintf(int fd, const char *format, va_list arguments)

@@ -10,8 +10,9 @@ at_least 'and there are some' 14 "$(wc -l <<<"$defined")"
 for name in posix_fallocate fallocate ftruncate truncate open openat creat fopen freopen sendfile pwrite pwritev; do
 	ok "$name has its 64-bit name" grep -qx "${name}64" <<<"$defined"
 done
-# __dprintf_chk and dprintf go on as their siblings with a va_list, __vfork is vfork.
-is 'they are one set with the names that real.h resolves' "$(grep -vxE '__dprintf_chk|dprintf|__vfork' <<<"$listed")" \
+# __dprintf_chk and dprintf go on as their siblings with a va_list; others are second names.
+second='__vfork|__close|__clone|__open|__open64|_IO_popen|_IO_fopen|_IO_fdopen|_IO_fclose'
+is 'they are one set with the names that real.h resolves' "$(grep -vxE "__dprintf_chk|dprintf|$second" <<<"$listed")" \
 	"$(sed -n 's/^\tX([a-zA-Z_ *]*, \([a-zA-Z0-9_]*\),.*/\1/p' "$PROJECT/shim/core/real.h" | sort)"
 allowed='_IO_file_close _IO_file_jumps _IO_file_write _IO_wfile_jumps __cxa_finalize __errno_location __gmon_start__ __libc_single_threaded __register_atfork __stack_chk_fail _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable _r_debug dl_iterate_phdr dlsym fileno_unlocked getauxval memchr memcmp memcpy memmem memmove memset stderr stdout strchr strcmp strcspn
@@ -37,5 +38,35 @@ if ! readelf -d "$LIB" | grep -q 'san\.so'; then
 	at_most 'what is read-only once relocated: one page' 4096 $((size + start % 4096))
 	read -r start data < <(nm "$LIB" | awk '$3 == "real" { real = $1 } $3 == "config" { config = $1 } END { print "0x" real, "0x" config }')
 	is 'what is written at load: one page' $((start / 4096)) $((data / 4096))
+fi
+# What of libc is not hooked, and why: libc.names. Nothing may be in neither list.
+names=$PROJECT/tests/syscalls/libc.names
+libc=$(ldconfig -p 2>/dev/null | sed -n 's/.*libc\.so\.6 (.*x86-64.*) => //p' | head -n 1)
+[ -e "$libc" ] || libc=$(ldd "$(command -v bash)" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+if [ -e "$libc" ]; then
+	pattern='write|put|print|alloc|trunc|open|close|dup|^creat(64)?$|splice|sendfile|sendm|copy_file|tmp|temp|aio|lio_|^_?_?f(flush|purge)|sync|flush|fcntl|ioctl|fork|clone|spawn|system|unshare|syscall|prctl|exec|wordexp|pidfd|setns|^v?(err|warn|error)|perror|psig|log$|memfd|chmod|chown|daemon|login|pty|mmap|recvm|^tee$|buf|seek|wide|flow|_IO_'
+	of_libc=$(nm -D --defined-only "$libc" | awk '$2 ~ /[TWi]/ && $3 !~ /GLIBC_PRIVATE/ {sub(/@.*/, "", $3); print $3}' | sort -u)
+	# As regular expressions; a name without a star is itself.
+	expressions=$(grep -v '^#' "$names" | tr ' ' '\n' | grep . | sed 's/\*/.*/g')
+	looked_at=$(grep -iE "$pattern" <<<"$of_libc")
+	left=$(comm -23 <(echo "$looked_at") <(echo "$listed"))
+	at_least 'libc has names of the kind' 400 "$(wc -l <<<"$looked_at")"
+	is 'each is hooked, or has a reason in libc.names' '' "$(grep -vxE -f <(echo "$expressions") <<<"$left" | paste -sd' ')"
+	is 'no reason is given for what is hooked' '' "$(grep -xE -f <(echo "$expressions") <<<"$listed" | paste -sd' ')"
+	is 'nor twice' '' "$(sort <<<"$expressions" | uniq -d | paste -sd' ')"
+	is 'what is hooked is of the kind, and in libc' '' "$(comm -23 <(echo "$listed") <(echo "$looked_at") | paste -sd' ')"
+	is 'every group of names has a reason' '' "$(awk -v RS= '!/^#/ {print $1}' "$names" | paste -sd' ')"
+else
+	skip 'names of libc' 'libc.so.6 not found'
+fi
+
+# A hook reaches none: by no relocation, direct call or jump, but within itself (streams.c's dprintf
+# and __dprintf_chk lead to one function of theirs).
+relocated=$(readelf -rW "$LIB" | awk 'NF >= 5 {sub(/@.*/, "", $5); print $5}' | sort -u)
+is 'no relocation names a hook' '' "$(comm -12 <(echo "$relocated") <(echo "$listed"))"
+if ! readelf -d "$LIB" | grep -q 'san\.so'; then
+	is 'no code calls or jumps to the start of a hook' '' "$(objdump -d --no-show-raw-insn "$LIB" |
+		sed -nE 's/.*\t(call|jmp|j[a-z]+|bl?) +[0-9a-f]+ <([a-zA-Z0-9_]+)(@plt)?>.*/\2/p' | sort -u |
+		comm -12 - <(echo "$listed") | paste -sd' ')"
 fi
 finish
