@@ -199,7 +199,8 @@ int mounts_find(uint64_t id, int by_id, unsigned major, unsigned minor, struct m
 	buffer = sys_mmap(MOUNTINFO_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (sys_map_failed(buffer))
 		return ENOMEM;
-	fd = sys_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0);
+	/* What is not the kernel's must not hang us. */
+	fd = sys_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
 	if (fd < 0) {
 		error = -fd;
 		goto unmap;

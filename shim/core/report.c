@@ -203,8 +203,11 @@ static void init_log(const char *wanted)
 	for (enum log_level level = LOG_ERROR; level <= LOG_DEBUG; level++)
 		if (strlen(level_names[level]) == length && !memcmp(wanted, level_names[level], length))
 			log_level = level;
-	if (wanted[length] == ':')
+	if (wanted[length] == ':' && wanted[length + 1]) {
 		absolute(wanted + length + 1, log_path, sizeof(log_path));
+		if (!log_path[0]) /* what was to go elsewhere is not for stderr */
+			log_level = LOG_OFF;
+	}
 }
 
 static void init_statistics(const char *wanted)
@@ -312,12 +315,30 @@ void report_message(enum log_level level, const char *message)
 	send(&line);
 }
 
+/* A name for a terminal: no control characters, no broken UTF-8, and room left for what is said of it. */
+static void put_name(struct line *line, const char *name)
+{
+	while (*name && line->used < sizeof(line->text) / 2) {
+		size_t length = utf8_length((const unsigned char *)name);
+		char plain[5] = "?";
+
+		if (length > 1 || (length == 1 && *name >= ' ' && *name != 127))
+			memcpy(plain, name, length);
+		if (length == 2 && plain[0] == '\xc2' && (unsigned char)plain[1] < 0xa0) /* U+0080 to U+009F */
+			memcpy(plain, "?", 2);
+		put(line, plain);
+		name += length > 0 ? length : 1;
+	}
+	if (*name)
+		put(line, "...");
+}
+
 void report_configuration(const char *file, unsigned line_number, unsigned column, const char *message)
 {
 	struct line line = {.used = 0};
 
 	put(&line, "fastalloc: ");
-	put(&line, file);
+	put_name(&line, file);
 	if (line_number) {
 		put(&line, ":");
 		put_number(&line, line_number);

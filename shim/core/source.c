@@ -104,7 +104,7 @@ static int has_user_file(const struct source_environment *environment, char *pat
 /* Not ours to read: HOME is often inherited from another user. */
 static int is_absent(int error)
 {
-	return error == ENOENT || error == ENOTDIR || error == EACCES;
+	return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
 }
 
 /* Most programs find none: to fail, readlink takes half the time of open. */
