@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "delay.h"
 #include "sys.h"
 
 #define LEASE_TRUSTED 500 /* milliseconds: half of the least lease-break-time (proc_sys_fs(5)) */
@@ -21,7 +22,9 @@ int cut_past_end(int fd, const struct statx *stx, int64_t leased)
 	const struct {
 		int64_t seconds, nanoseconds;
 	} times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
-	int error = cut_clock() - leased > LEASE_TRUSTED ? ETIME : -sys_ftruncate(fd, (off64_t)stx->stx_size);
+	int error;
 
+	DELAY();
+	error = cut_clock() - leased > LEASE_TRUSTED ? ETIME : -sys_ftruncate(fd, (off64_t)stx->stx_size);
 	return error ? error : (int)SYS4(SYS_utimensat, fd, NULL, times, 0);
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "delay.h"
 #include "owed.h"
 #include "room.h"
 #include "sys.h"
@@ -181,6 +182,7 @@ static ssize_t append_some(struct filler *f, off64_t size, off64_t count)
 {
 	ssize_t wrote;
 
+	DELAY();
 	wrote = write_zeros(f->fd, (size_t)count, 0, RWF_APPEND);
 	if (wrote == -EINVAL && f->flags & O_DIRECT) {
 		if (size % BLOCK_MOST == 0 && count > BLOCK_MOST)
@@ -216,6 +218,7 @@ static int claim(struct filler *f, off64_t end)
 
 	if (size < 0)
 		return (int)-size;
+	DELAY();
 	return size < end ? write_byte(f, end - 1) : 0;
 }
 
@@ -276,6 +279,7 @@ static int fault_error(struct filler *f, struct extent window)
 		f->truncated = 1;
 		return 0;
 	}
+	DELAY();
 	got = sys_pread(f->fd, &byte, 1, window.start);
 	if (got < 0 && got != -EINTR)
 		return (int)-got;
@@ -311,6 +315,7 @@ static int populate_pages(struct filler *f, char *pages, size_t length, off64_t 
 {
 	int error;
 
+	DELAY();
 	read_ahead(f, pages, length);
 	if (f->answer == ANSWER_REFUSED)
 		f->answer = ANSWER_POPULATED;
@@ -341,6 +346,7 @@ static int extend_within_page(struct filler *f, off64_t size, off64_t end)
 	map = map_window(f, page, (size_t)f->page);
 	if (!map)
 		return NOT_EXTENDED;
+	DELAY();
 	if (sys_pwrite(f->fd, map + (end - 1 - page), 1, end - 1) == 1)
 		error = populate_pages(f, map, (size_t)(end - page), end);
 	sys_munmap(map, (size_t)f->page);
@@ -547,6 +553,7 @@ static int fill_past(struct filler *f, struct extent past)
 	error = append_zeros(f, past.end);
 	if (error || !f->disturbed)
 		return error;
+	DELAY();
 	error = fill_below(f, past);
 	/* What others put there cannot be read through an O_WRONLY descriptor. */
 	return error == EBADF ? 0 : error;

@@ -2,6 +2,7 @@
 
 #include <linux/falloc.h>
 
+#include "delay.h"
 #include "fill.h"
 #include "room.h"
 #include "sys.h"
@@ -47,11 +48,13 @@ int reserve(int fd, struct extent want, const struct file *file, enum answer *an
 			return error ? error : ENOSPC;
 		*answer = ANSWER_FALLOCATE;
 	}
+	DELAY();
 	error = native(fd, want);
 	if (error != EOPNOTSUPP && error != ENOSYS)
 		return error;
 	if (!S_ISREG(file->mode)) /* block devices, for one: libc says ENODEV */
 		return RESERVE_PASS;
+	DELAY();
 	return fill(fd, want, file, answer);
 }
 

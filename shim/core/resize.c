@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "delay.h"
 #include "policy.h"
 #include "reserve.h"
 #include "room.h"
@@ -36,6 +37,7 @@ static int preallocate(int fd, struct extent growth, const struct file *file, en
 		}
 		return RESIZE_GO_ON;
 	}
+	DELAY();
 	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, growth.start, growth.end - growth.start);
 	/* The NFS client has no KEEP_SIZE, in any version (fs/nfs/nfs4file.c). */
 	if (error == EOPNOTSUPP && is_nfs(file))
@@ -52,12 +54,14 @@ static int allocate(int fd, struct extent growth, const struct file *file, enum 
 		*answer = ANSWER_REFUSED;
 		return ENOSPC;
 	}
+	DELAY();
 	do
 		error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, growth.start, growth.end - growth.start);
 	while (error == EINTR);
 	*answer = ANSWER_FALLOCATE;
 	if (error != EOPNOTSUPP && error != ENOSYS)
 		return error ? error : RESIZE_GO_ON;
+	DELAY();
 	/* This also sets the size; setting it again, later, could cut off what was
 	 * appended behind it meanwhile. */
 	error = reserve(fd, growth, file, answer);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
+#include "delay.h"
 #include "policy.h"
 #include "sys.h"
 #include "window.h"
@@ -111,6 +112,7 @@ struct watched *watch_entry(struct watch_table *in, const struct statx *stx, int
 		unsigned state = WATCHED_NONE;
 
 		if (atomic_compare_exchange_strong(&file->state, &state, WATCHED_NEW)) {
+			DELAY();
 			fill_in(file, stx, fd, path);
 			atomic_store(&file->state, WATCHED_FILE);
 			return file;

@@ -6,6 +6,7 @@
 
 #include "active.h"
 #include "cut.h"
+#include "delay.h"
 #include "extent.h"
 #include "policy.h"
 #include "report.h"
@@ -152,6 +153,7 @@ static void wait_while_held(struct description *d)
 
 static void enter(struct description *d)
 {
+	DELAY();
 	while (atomic_fetch_add(&d->state, WRITER) & HELD) {
 		atomic_fetch_sub(&d->state, WRITER);
 		wait_while_held(d);
@@ -185,6 +187,7 @@ static int hold(struct description *d, unsigned writers, uint64_t *signals)
 	uint64_t state;
 
 	block_signals(signals);
+	DELAY();
 	state = atomic_load(&d->state);
 	while (!(state & HELD) && (state & WRITERS) == writers && atomic_load(&d->process) == sys_getpid())
 		if (atomic_compare_exchange_weak(&d->state, &state, state | HELD))
@@ -195,6 +198,7 @@ static int hold(struct description *d, unsigned writers, uint64_t *signals)
 
 static void let_go(struct description *d, const uint64_t *signals)
 {
+	DELAY();
 	atomic_fetch_and(&d->state, ~HELD);
 	restore_signals(signals);
 }
@@ -206,6 +210,7 @@ static int hold_when_idle(struct description *d, uint64_t *signals)
 	uint64_t state;
 
 	block_signals(signals);
+	DELAY();
 	state = atomic_load(&d->state);
 	while (!(state & HELD) && atomic_load(&d->process) == sys_getpid()) {
 		if (!atomic_compare_exchange_weak(&d->state, &state, state | HELD))
@@ -364,6 +369,7 @@ static void trim(struct description *d, int fd)
 
 	if (!is_windowed(d))
 		return;
+	DELAY();
 	if (sys_statx(fd, "", AT_EMPTY_PATH, STATX_SIZE | STATX_INO, &stx) < 0 || !is_same(d, &stx))
 		return;
 	if ((off64_t)stx.stx_size < d->end && cut_if_sole(fd, d, CALL_TRIM))
@@ -413,6 +419,7 @@ static void end_entry(atomic_ushort *entry, int fd, int trimming)
 		return;
 	/* While it is trimmed it stays known, or a write would not wait. */
 	end(&description[known], fd, trimming);
+	DELAY();
 	if (atomic_compare_exchange_strong(entry, &known, 0))
 		drop(known);
 }
@@ -483,9 +490,11 @@ void window_opened(int fd, int flags, unsigned before)
 	atomic_store_explicit(&d->early, 0, memory_order_relaxed);
 	atomic_store_explicit(&d->process, atomic_load(&process), memory_order_relaxed);
 	d->end = 0;
+	DELAY();
 	atomic_fetch_and(&d->state, ~HELD);
 	if (!atomic_load(&live))
 		atomic_store(&live, 1);
+	DELAY();
 	atomic_store(entry, (unsigned short)known);
 	/* A suspension that began meanwhile may have looked before this entry was there,
 	 * and one that has ended may have shared the descriptor. */
@@ -497,6 +506,7 @@ unsigned window_duplicate(int fd)
 {
 	unsigned known = window_of(fd);
 
+	DELAY();
 	if (known)
 		atomic_fetch_add(&description[known].state, REFERENCE);
 	return known;
@@ -514,6 +524,7 @@ void window_duplicated(unsigned known, int fd)
 	if (!known)
 		return;
 	entry = entry_of(fd, 1);
+	DELAY();
 	if (entry) {
 		atomic_store(entry, (unsigned short)known);
 	} else {
@@ -611,6 +622,7 @@ void window_suspend(void)
 {
 	atomic_fetch_add(&suspended, 1);
 	atomic_fetch_add(&window_moments, 1);
+	DELAY();
 	each(0, UINT32_MAX, share_entry);
 }
 
@@ -756,6 +768,7 @@ static int prove_sole(struct description *d, int fd, off64_t length)
 	if (error)
 		return error;
 	return_lease(fd);
+	DELAY();
 	atomic_fetch_or(&d->flags, KNOWN_SOLE);
 	return 0;
 }
@@ -775,6 +788,7 @@ static int preallocate(struct description *d, int fd, off64_t start, off64_t unt
 	error = prove_sole(d, fd, target - start);
 	if (error)
 		return error;
+	DELAY();
 	error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, start, target - start);
 	report_call(CALL_WINDOW, fd, (struct extent){start, target}, ANSWER_FALLOCATE, error, started);
 	atomic_fetch_or(&d->flags, KNOWN_WINDOWED);
@@ -857,6 +871,7 @@ static off64_t extend(unsigned known, int fd, off64_t at, int64_t count, int str
 	uint64_t signals;
 	int go_on;
 
+	DELAY();
 	/* Counted, it can be no other file's any more; but it may have been another's before. */
 	if (window_of(fd) != known || is_early(d, count))
 		return 0;
