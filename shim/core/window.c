@@ -386,23 +386,44 @@ static void drop(unsigned known)
 		leave(&description[known], REFERENCE);
 }
 
+/* The number is about to be another file's, or is by now. Who works on d by that number is
+ * waited for; who comes later sees that it is not d's any more (is_entry). Else that file,
+ * were it the same one opened again, could be cut while d does not count who writes to it. */
+static void clear(atomic_ushort *entry, unsigned short known)
+{
+	DELAY();
+	if (!atomic_compare_exchange_strong(entry, &known, 0))
+		return;
+	wait_while_held(&description[known]);
+	drop(known);
+}
+
+/* To be asked once d is held. */
+static int is_entry(atomic_ushort *entry, const struct description *d)
+{
+	return &description[atomic_load(entry)] == d;
+}
+
 /* fd is another file now, or none. */
 static void forget(int fd)
 {
 	atomic_ushort *entry = entry_of(fd, 0);
+	unsigned short known = entry ? atomic_load(entry) : 0;
 
-	if (entry && atomic_load(entry))
-		drop(atomic_exchange(entry, 0));
+	if (known)
+		clear(entry, known);
 }
 
-/* End d: a thread that works on it is waited for; one that writes, where there is to be a trim. */
-static void end(struct description *d, int fd, int trimming)
+/* End d: a thread that works on it is waited for; one that writes, where there is to be a trim,
+ * for which fd is its number by the entry. */
+static void end(struct description *d, int fd, atomic_ushort *trimming)
 {
 	uint64_t signals;
 
 	wait_while_held(d);
 	if (trimming && is_windowed(d) && hold_when_idle(d, &signals)) {
-		trim(d, fd);
+		if (is_entry(trimming, d))
+			trim(d, fd);
 		atomic_fetch_or(&d->flags, KNOWN_ENDED);
 		let_go(d, &signals);
 	} else {
@@ -418,7 +439,7 @@ static void end_entry(atomic_ushort *entry, int fd, int trimming)
 	if (!known)
 		return;
 	/* While it is trimmed it stays known, or a write would not wait. */
-	end(&description[known], fd, trimming);
+	end(&description[known], fd, trimming ? entry : NULL);
 	DELAY();
 	if (atomic_compare_exchange_strong(entry, &known, 0))
 		drop(known);
@@ -528,7 +549,7 @@ void window_duplicated(unsigned known, int fd)
 	if (entry) {
 		atomic_store(entry, (unsigned short)known);
 	} else {
-		end(&description[known], fd, 0); /* it could be written to unseen */
+		end(&description[known], fd, NULL); /* it could be written to unseen */
 		drop(known);
 	}
 }
@@ -545,8 +566,7 @@ static void close_entry(atomic_ushort *entry, int fd)
 		trim(d, fd);
 		let_go(d, &signals);
 	}
-	if (atomic_compare_exchange_strong(entry, &known, 0))
-		drop(known);
+	clear(entry, known);
 }
 
 void window_closing_known(int fd)
@@ -581,7 +601,8 @@ static void give_back(atomic_ushort *entry, int fd)
 
 	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED) || !hold(d, 0, &signals))
 		return;
-	trim(d, fd);
+	if (is_entry(entry, d))
+		trim(d, fd);
 	if (!(atomic_load(&d->flags) & KNOWN_WINDOWED)) {
 		atomic_store(&d->budget, 0);
 		atomic_store(&given_back, 1);

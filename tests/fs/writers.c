@@ -186,6 +186,58 @@ static void stop_stream(void)
 	fclose(stream);
 }
 
+/* The other lane is sizes, behind all records: a file that grew stays as large. */
+static int grows;
+
+static off_t size_for(unsigned number)
+{
+	return place(OPENER, MOST) + (off_t)number * RECORD;
+}
+
+static ssize_t put_size(int to, const void *record, size_t size, off_t at)
+{
+	(void)record;
+	return ftruncate(to, size_for((unsigned)(at / RECORD / LANES))) ? -1 : (ssize_t)size;
+}
+
+static void start_grown(void)
+{
+	grows = 1;
+	start_thread(put_size, fd);
+}
+
+/* Finds no space all the time, somewhere else, for which windows are given back; and glances
+ * at the file, so that some are not. */
+static void *run_out(void *unused)
+{
+	int full = open("/dev/full", O_WRONLY);
+
+	atomic_store(&shared->ready, 1);
+	while (!atomic_load(&shared->stop)) {
+		if (write(full, "", 1) >= 0)
+			fail("/dev/full");
+		if (rand() % 16 == 0)
+			close(open(path, O_RDONLY | O_CLOEXEC));
+	}
+	close(full);
+	return unused;
+}
+
+static void start_relieved(void)
+{
+	if (pthread_create(&thread, NULL, run_out, NULL))
+		fail("pthread_create");
+}
+
+/* Under the same number, most of the time. */
+static void reopen(void)
+{
+	close(fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		fail(path);
+}
+
 /* Signals */
 
 static void on_alarm(int number)
@@ -410,30 +462,38 @@ static const struct way {
 	const char *name;
 	void (*start)(void), (*stop)(void);
 	int closes_first; /* the opener may close while the other still writes */
+	int reopens;      /* the opener closes it and opens it again, now and then */
 } ways[] = {
-	{"thread", start_same, stop_thread, 0},
-	{"closed", start_same, stop_thread, 1},
-	{"thread-fork", start_thread_fork, stop_thread_fork, 0},
-	{"reservations", start_reservations, stop_thread, 1},
-	{"vectors", start_vectors, stop_thread, 0},
-	{"raw", start_raw, stop_thread, 0},
-	{"duplicate", start_duplicate, stop_duplicate, 1},
-	{"duplicate-raw", start_duplicate_raw, stop_duplicate, 1},
-	{"stream", start_stream, stop_stream, 1},
-	{"signals", start_signals, stop_signals, 0},
-	{"fork", start_fork, stop_child, 1},
-	{"vfork", start_vfork, stop_child, 1},
-	{"spawn", start_spawn, stop_child, 1},
-	{"system", start_system, stop_orphan, 1},
-	{"passed", start_passed, stop_child, 1},
-	{"opened", start_opened, stop_child, 1},
-	{"opened-signals", start_opened_signals, stop_opened_signals, 1},
+	{"thread", start_same, stop_thread, 0, 0},
+	{"closed", start_same, stop_thread, 1, 0},
+	{"grown", start_grown, stop_thread, 0, 0},
+	{"relieved", start_relieved, stop_thread, 1, 1},
+	{"thread-fork", start_thread_fork, stop_thread_fork, 0, 0},
+	{"reservations", start_reservations, stop_thread, 1, 0},
+	{"vectors", start_vectors, stop_thread, 0, 0},
+	{"raw", start_raw, stop_thread, 0, 0},
+	{"duplicate", start_duplicate, stop_duplicate, 1, 0},
+	{"duplicate-raw", start_duplicate_raw, stop_duplicate, 1, 0},
+	{"stream", start_stream, stop_stream, 1, 0},
+	{"signals", start_signals, stop_signals, 0, 0},
+	{"fork", start_fork, stop_child, 1, 0},
+	{"vfork", start_vfork, stop_child, 1, 0},
+	{"spawn", start_spawn, stop_child, 1, 0},
+	{"system", start_system, stop_orphan, 1, 0},
+	{"passed", start_passed, stop_child, 1, 0},
+	{"opened", start_opened, stop_child, 1, 0},
+	{"opened-signals", start_opened_signals, stop_opened_signals, 1, 0},
 };
 
 static unsigned lost_in(int again, enum lane lane)
 {
 	unsigned lost = 0;
 
+	if (lane == OTHER && grows) {
+		unsigned sizes = atomic_load(&shared->acknowledged[lane]);
+
+		return sizes && lseek(again, 0, SEEK_END) < size_for(sizes - 1);
+	}
 	for (unsigned number = 0; number < atomic_load(&shared->acknowledged[lane]); number++) {
 		char record[RECORD], expected[RECORD] = {0};
 
@@ -459,9 +519,12 @@ static unsigned long one_round(const struct way *way)
 	for (int i = rand() % 40; i > 0; i--)
 		put_next(pwrite, fd, OPENER);
 	way->start();
-	for (unsigned i = 0; i < count || !atomic_load(&shared->ready); i++)
+	for (unsigned i = 0; i < count || !atomic_load(&shared->ready); i++) {
+		if (way->reopens && rand() % 3 == 0)
+			reopen();
 		if (!put_next(pwrite, fd, OPENER))
 			sched_yield();
+	}
 	if (way->closes_first) {
 		close(fd);
 		for (int i = rand() % 30; i > 0; i--)
