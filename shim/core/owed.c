@@ -1,5 +1,6 @@
 #include "owed.h"
 
+#include "delay.h"
 #include "sys.h"
 #include "layout.h"
 
@@ -9,8 +10,8 @@ enum { SLOT_FREE, SLOT_BUSY, SLOT_OWED };
 
 atomic_int owed_debts;
 TABLE static struct {
-	atomic_int state;
-	int fd, error;
+	atomic_int state, fd; /* fd is looked at before the slot is ours */
+	int error;
 	uint32_t major, minor;
 	uint64_t inode;
 } slot[SLOTS];
@@ -31,7 +32,8 @@ void owed_note(int fd, int error)
 
 		if (!atomic_compare_exchange_strong(&slot[i].state, &expected, SLOT_BUSY))
 			continue;
-		slot[i].fd = fd;
+		DELAY();
+		atomic_store(&slot[i].fd, fd);
 		slot[i].error = error;
 		slot[i].major = stx.stx_dev_major;
 		slot[i].minor = stx.stx_dev_minor;
@@ -52,10 +54,11 @@ int owed_take(int fd)
 		int expected = SLOT_OWED;
 		struct statx stx;
 
-		if (atomic_load(&slot[i].state) != SLOT_OWED || slot[i].fd != fd ||
+		if (atomic_load(&slot[i].state) != SLOT_OWED || atomic_load(&slot[i].fd) != fd ||
 		    !atomic_compare_exchange_strong(&slot[i].state, &expected, SLOT_BUSY))
 			continue;
-		if (slot[i].fd != fd) { /* taken and given again in between */
+		DELAY();
+		if (atomic_load(&slot[i].fd) != fd) { /* taken and given again in between */
 			atomic_store(&slot[i].state, SLOT_OWED);
 			continue;
 		}

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "bytes.h"
+#include "delay.h"
 #include "mounts.h"
 #include "sys.h"
 #include "layout.h"
@@ -41,17 +42,46 @@ static const char *program_name;
 #define CACHED_MOUNTS 8
 #define CACHE_SECONDS 1
 
+struct seen {
+	uint64_t id;    /* stx_mnt_id */
+	int64_t second; /* when it was looked up */
+	int unique;     /* the id is never reused (STATX_MNT_ID_UNIQUE) */
+	int error;      /* what mounts_find said */
+	uint32_t major, minor;
+	unsigned traits;
+	char fstype[40];
+	struct policy policy; /* of its files, whatever their path */
+};
+
+#define WORDS_OF(type) ((sizeof(type) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
+
 TABLE static struct cached_mount {
 	atomic_uint sequence;
-	uint64_t id;    /* stx_mnt_id */
-	int unique;     /* the id is never reused (STATX_MNT_ID_UNIQUE) */
-	int64_t second; /* when it was looked up */
-	int error;      /* what mounts_find said */
-	struct mount mount;
-	unsigned traits;
-	struct policy policy; /* of its files, whatever their path */
+	_Atomic uint64_t seen[WORDS_OF(struct seen)];
+	_Atomic uint64_t mount[WORDS_OF(struct mount)];
 } cache[CACHED_MOUNTS];
 static atomic_int cached; /* something is in there */
+
+/* Read and written at the same time, but then not used. What is read stays before the second look
+ * at the sequence, and what is written behind the first change of it. */
+static void get_words(void *to, const _Atomic uint64_t *from, size_t size)
+{
+	for (size_t at = 0; at < size; at += sizeof(uint64_t), from++) {
+		uint64_t word = atomic_load_explicit(from, memory_order_acquire);
+
+		memcpy((char *)to + at, &word, size - at < sizeof(word) ? size - at : sizeof(word));
+	}
+}
+
+static void put_words(_Atomic uint64_t *to, const void *from, size_t size)
+{
+	for (size_t at = 0; at < size; at += sizeof(uint64_t), to++) {
+		uint64_t word = 0;
+
+		memcpy(&word, (const char *)from + at, size - at < sizeof(word) ? size - at : sizeof(word));
+		atomic_store_explicit(to, word, memory_order_release);
+	}
+}
 
 AT_LOAD void policy_init(const struct config *config, const char *program)
 {
@@ -126,41 +156,45 @@ static int cache_get(struct cached_mount *slot, const struct statx *stx, int uni
 		     struct mount *mount)
 {
 	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+	struct seen seen;
 	int hit;
 
 	if (sequence == 0 || sequence & 1)
 		return 0;
-	hit = slot->id == stx->stx_mnt_id && slot->unique == unique && slot->mount.major == stx->stx_dev_major &&
-	      slot->mount.minor == stx->stx_dev_minor &&
-	      ((unique && !slot->error) || seconds_now() - slot->second <= CACHE_SECONDS);
+	DELAY();
+	get_words(&seen, slot->seen, sizeof(seen));
+	hit = seen.id == stx->stx_mnt_id && seen.unique == unique && seen.major == stx->stx_dev_major &&
+	      seen.minor == stx->stx_dev_minor &&
+	      ((unique && !seen.error) || seconds_now() - seen.second <= CACHE_SECONDS);
 	if (hit) {
-		file->traits = slot->traits;
-		memcpy(file->fstype, slot->mount.fstype, sizeof(file->fstype));
-		file->policy = slot->policy;
+		file->traits = seen.traits;
+		memcpy(file->fstype, seen.fstype, sizeof(file->fstype));
+		file->policy = seen.policy;
 		if (mount)
-			*mount = slot->mount;
+			get_words(mount, slot->mount, sizeof(*mount));
 	}
-	atomic_thread_fence(memory_order_acquire);
 	return hit && atomic_load_explicit(&slot->sequence, memory_order_relaxed) == sequence;
 }
 
 static void cache_put(struct cached_mount *slot, const struct statx *stx, int unique, const struct file *file,
 		      const struct mount *mount, int error)
 {
+	struct seen seen = {.id = stx->stx_mnt_id,
+			    .second = seconds_now(),
+			    .unique = unique,
+			    .error = error,
+			    .major = stx->stx_dev_major,
+			    .minor = stx->stx_dev_minor,
+			    .traits = file->traits,
+			    .policy = file->policy};
 	unsigned sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
 
 	if (sequence & 1 || !atomic_compare_exchange_strong(&slot->sequence, &sequence, sequence + 1))
 		return; /* somebody else is writing it: theirs will do */
-	atomic_thread_fence(memory_order_release);
-	slot->id = stx->stx_mnt_id;
-	slot->unique = unique;
-	slot->second = seconds_now();
-	slot->error = error;
-	slot->mount = *mount;
-	slot->mount.major = stx->stx_dev_major;
-	slot->mount.minor = stx->stx_dev_minor;
-	slot->traits = file->traits;
-	slot->policy = file->policy;
+	DELAY();
+	memcpy(seen.fstype, file->fstype, sizeof(seen.fstype));
+	put_words(slot->seen, &seen, sizeof(seen));
+	put_words(slot->mount, mount, sizeof(*mount));
 	atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
 	atomic_store_explicit(&cached, 1, memory_order_relaxed);
 }
