@@ -41,8 +41,8 @@ HOOK int ftruncate(int fd, off_t length)
 	result = library_is_active() && !allocated ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 	if (result == RESIZE_GO_ON)
 		result = WITH_SPACE(int, real.ftruncate(fd, length));
-	else if (result > 0)
-		result = hook_fail(result);
+	else
+		result = result > 0 ? hook_fail(result) : 0;
 	window_changed(known);
 	return result;
 }
@@ -57,8 +57,8 @@ HOOK int ftruncate64(int fd, off64_t length)
 	result = library_is_active() && !allocated ? answer_ftruncate(fd, length) : RESIZE_GO_ON;
 	if (result == RESIZE_GO_ON)
 		result = WITH_SPACE(int, real.ftruncate64(fd, length));
-	else if (result > 0)
-		result = hook_fail(result);
+	else
+		result = result > 0 ? hook_fail(result) : 0;
 	window_changed(known);
 	return result;
 }

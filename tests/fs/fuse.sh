@@ -92,4 +92,14 @@ is 'direct I/O: EINTR is continued' 'pfa = 0 size = 8388608 blocks = 8388608' \
 	"$(do_with "$dir/d" rdwr,creat pfa 0 8M size blocks)"
 tell fail write 2+ EIO
 is 'direct I/O: EIO is told' 'pfa = EIO' "$(do_with "$dir/e" rdwr,creat pfa 0 8M)"
+
+serve --max-write 1048576
+config=$(mktemp)
+printf '[default]\nftruncate = allocate\n' >"$config"
+for call in ft tr; do
+	is "$call, allocate: filled, which sets the size, and success" "$call = 0 size = 1048576 blocks = 1048576" \
+		"$(FASTALLOC_CONFIG=$config do_with "$dir/$call" rdwr,creat $call 1M size blocks)"
+done
+ok 'ftruncate, allocate: a program sees success' env FASTALLOC_CONFIG="$config" $with truncate -s 1M "$dir/program"
+rm "$config"
 finish
