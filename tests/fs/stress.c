@@ -34,15 +34,16 @@ enum {
 	MAX_ERROR = 200,
 };
 
-enum method { POSIX_FALLOCATE, ZEROS, NONE };
+enum method { POSIX_FALLOCATE, FTRUNCATE, ZEROS, NONE, METHODS };
 
-static const char *const method_names[] = {"posix_fallocate", "zeros", "none"};
+static const char *const method_names[] = {"posix_fallocate", "ftruncate", "zeros", "none"};
 
-static const char usage_text[] = "usage: stress FILE SECONDS posix_fallocate|zeros|none [writers W] [appenders A]\n"
-				 "              [odirect D] [size BYTES] [presized] [threads] [drop] [expect-enospc]\n"
-				 "  presized  ftruncate to the size first\n"
-				 "  threads   writers are threads on the filler's descriptor, rather than processes\n"
-				 "  drop      fsync and drop the cache before checking\n";
+static const char usage_text[] =
+	"usage: stress FILE SECONDS posix_fallocate|ftruncate|zeros|none [writers W] [appenders A]\n"
+	"              [odirect D] [size BYTES] [presized] [threads] [drop] [expect-enospc]\n"
+	"  presized  ftruncate to the size first\n"
+	"  threads   writers are threads on the filler's descriptor, rather than processes\n"
+	"  drop      fsync and drop the cache before checking\n";
 
 static struct {
 	const char *file;
@@ -314,6 +315,9 @@ static int fill(int fd)
 	switch (options.method) {
 	case POSIX_FALLOCATE:
 		return posix_fallocate(fd, 0, (off_t)options.size);
+	case FTRUNCATE:
+		errno = ENOTRECOVERABLE; /* what a failure that says nothing is shown as */
+		return ftruncate(fd, (off_t)options.size) ? errno : 0;
 	case ZEROS:
 		return fill_zeros(fd);
 	default:
@@ -576,7 +580,7 @@ static uint64_t parse_size(const char *text)
 
 static enum method parse_method(const char *name)
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < METHODS; i++)
 		if (!strcmp(method_names[i], name))
 			return (enum method)i;
 	usage(name);

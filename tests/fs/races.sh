@@ -1,0 +1,81 @@
+#!/bin/bash
+# races.sh: the tests of other writers with a library that stays a while wherever it looks and
+# then acts (delay.c), on every file system there is; disturbed processes; ThreadSanitizer.
+. "$PROJECT/tests/tap.sh"
+PATH=$PATH:/usr/sbin:/sbin
+
+if [ "${INSIDE:-}" != 1 ]; then
+	[ "$(id -u)" = 0 ] && user= || user=-Ur
+	INSIDE=1 exec unshare $user -m --propagation private bash "$0"
+fi
+dir=$(mktemp -d /var/tmp/fastalloc-XXXXXX)
+trap 'cd /; umount "$dir"/* 2>/dev/null; fusermount3 -uz "$dir/fuse" 2>/dev/null; rm -rf "$dir"' EXIT
+mkdir "$dir/ramfs" "$dir/tmpfs" "$dir/fuse" "$dir/ext4"
+export FASTALLOC_CONFIG=$dir/preload.conf
+printf '[default]\nwrite = preallocate\nftruncate = allocate\n' >"$FASTALLOC_CONFIG"
+seconds=1
+[ -z "${LONG:-}" ] || seconds=20
+echo "${SEED:-$$}" >"$dir/seed"
+
+delayed() { # PROGRAM...: with another seed each time
+	local status seed
+
+	seed=$(($(cat "$dir/seed") + 1))
+	echo $seed >"$dir/seed"
+	FASTALLOC_DELAYS=$seed LD_PRELOAD=$BUILD/tests/libfastalloc-delays.so timeout $((60 + 20 * seconds)) "$@" 2>&1
+	status=$?
+	echo "seed=$seed"
+	return $status
+}
+
+# Fills
+fill() { # FILE-SYSTEM METHOD OPTION...
+	local out
+	out=$(delayed "$BUILD/tests/stress" "$dir/$1/f" "$seconds" "${@:2}")
+	rm -f "$dir/$1"/f*
+	like "$*: nothing is lost" 'acknowledged=[1-9][0-9]* lost=0 lost_appended=0 .* errors=none write_errors=none' "$out"
+}
+fills() {
+	fill "$1" posix_fallocate writers 2 size 1M
+	fill "$1" posix_fallocate writers 2 size 1M presized
+	fill "$1" posix_fallocate writers 2 size 1M threads
+	fill "$1" posix_fallocate writers 1 appenders 2 size 1M
+}
+mount -t ramfs none "$dir/ramfs" && fills ramfs || skip ramfs 'cannot be mounted'
+mount -t tmpfs none "$dir/tmpfs" && fills tmpfs || skip tmpfs 'cannot be mounted'
+if [ -w /dev/fuse ] && command -v fusermount3 >/dev/null && "$BUILD/tests/fusefs" "$dir/fuse"; then
+	fills fuse
+	fill fuse ftruncate writers 2 size 1M
+	fusermount3 -uz "$dir/fuse"
+else
+	skip FUSE 'cannot be mounted'
+fi
+
+# Windows
+truncate -s 600M "$dir/image"
+if mkfs.ext4 -q -F -m 0 "$dir/image" 2>/dev/null && mount -o loop "$dir/image" "$dir/ext4" 2>/dev/null; then
+	ways='thread closed grown relieved thread-fork duplicate stream opened'
+	[ -z "${LONG:-}" ] || ways+=' reservations vectors raw duplicate-raw signals fork vfork spawn system passed opened-signals'
+	for way in $ways; do
+		like "another writer, $way" ' lost=0 ' "$(delayed "$BUILD/tests/writers" "$way" "$seconds" "$dir/ext4/w" | paste -sd' ')"
+	done
+	for way in forks spawns alarms-restart alarms jumps cancels cancels-anywhere; do
+		like "$way: nothing is lost, and the library works" ' window=yes lost=0 ' \
+			"$(delayed "$BUILD/tests/storms" $way "$seconds" "$dir/ext4/s" | paste -sd' ')"
+	done
+	like 'vforks: nothing is lost' ' lost=0 ' "$(delayed "$BUILD/tests/storms" vforks "$seconds" "$dir/ext4/s" | paste -sd' ')"
+else
+	skip 'windows' 'ext4 cannot be mounted'
+	rmdir "$dir/ext4" && mkdir "$dir/ext4"
+fi
+
+# Threads
+if [ -x "$BUILD/tests/tsan" ] && setarch -R true 2>/dev/null; then
+	mkdir "$dir/ext4/threads"
+	FASTALLOC_DELAYS=$(cat "$dir/seed") setarch -R timeout $((60 + 20 * seconds)) "$BUILD/tests/tsan" $((20 * seconds)) \
+		"$dir/ext4/threads" >"$dir/out" 2>"$dir/races"
+	is 'ThreadSanitizer finds no race' 'done ' "$(cat "$dir/out") $(grep -m 3 SUMMARY "$dir/races")"
+else
+	skip ThreadSanitizer 'not there, or addresses cannot be told'
+fi
+finish
