@@ -1,4 +1,4 @@
-/* The delays of a library that is built with them (delay.h): of 32 times, a yield four
+/* The delays of a library that is built with them (delay.h): of 16 times, a yield four
  * times and once a sleep of up to a millisecond. Which, depends on FASTALLOC_DELAYS, a
  * number; without it there is none. */
 #include "delay.h"
@@ -35,13 +35,13 @@ void delay_here(void)
 	if (!seed)
 		return;
 	random = mix(seed << 32 ^ atomic_fetch_add(&count, 1));
-	if (random % 32 == 0) {
+	if (random % 16 == 0) {
 		const struct {
 			long seconds, nanoseconds;
 		} time = {0, (long)(random >> 32) % 1000000};
 
 		SYS2(SYS_nanosleep, &time, NULL);
-	} else if (random % 32 < 5) {
+	} else if (random % 16 < 5) {
 		SYS0(SYS_sched_yield);
 	}
 }

@@ -226,7 +226,7 @@ for end in - "$dir/fifo"; do
 done
 
 # Other writers
-for way in thread closed reservations grown relieved thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system \
+for way in thread closed reservations relieved relieved-thread relieved-reservations relieved-opened thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system \
 	passed opened opened-signals; do
 	case $way in closed | reservations | opened*) seconds=4 ;; *) seconds=1 ;; esac
 	like "another writer, $way" ' lost=0$' "$($with "$BUILD/tests/writers" $way "${LONG:+3}$seconds" w)"

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -100,11 +101,20 @@ static ssize_t put_vector(int to, const void *record, size_t size, off_t at)
 }
 
 static int reserves; /* the other lane is zeros */
+static off_t reserved;
+static unsigned shrunk;
 
+/* What was reserved before is there still. */
 static ssize_t put_reservation(int to, const void *record, size_t size, off_t at)
 {
+	struct stat status;
+
 	(void)record;
-	return posix_fallocate(to, at, (off_t)size) ? -1 : (ssize_t)size;
+	shrunk += fstat(to, &status) == 0 && status.st_size < reserved;
+	if (posix_fallocate(to, at, (off_t)size))
+		return -1;
+	reserved = at + (off_t)size;
+	return (ssize_t)size;
 }
 
 static FILE *stream;
@@ -155,6 +165,8 @@ static void start_vectors(void)
 static void start_reservations(void)
 {
 	reserves = 1;
+	reserved = 0;
+	shrunk = 0;
 	start_thread(put_reservation, fd);
 }
 
@@ -186,33 +198,12 @@ static void stop_stream(void)
 	fclose(stream);
 }
 
-/* The other lane is sizes, behind all records: a file that grew stays as large. */
-static int grows;
-
-static off_t size_for(unsigned number)
-{
-	return place(OPENER, MOST) + (off_t)number * RECORD;
-}
-
-static ssize_t put_size(int to, const void *record, size_t size, off_t at)
-{
-	(void)record;
-	return ftruncate(to, size_for((unsigned)(at / RECORD / LANES))) ? -1 : (ssize_t)size;
-}
-
-static void start_grown(void)
-{
-	grows = 1;
-	start_thread(put_size, fd);
-}
-
 /* Finds no space all the time, somewhere else, for which windows are given back; and glances
  * at the file, so that some are not. */
 static void *run_out(void *unused)
 {
 	int full = open("/dev/full", O_WRONLY);
 
-	atomic_store(&shared->ready, 1);
 	while (!atomic_load(&shared->stop)) {
 		if (write(full, "", 1) >= 0)
 			fail("/dev/full");
@@ -223,10 +214,21 @@ static void *run_out(void *unused)
 	return unused;
 }
 
-static void start_relieved(void)
+static pthread_t relief;
+
+static void start_relief(void)
 {
-	if (pthread_create(&thread, NULL, run_out, NULL))
+	if (pthread_create(&relief, NULL, run_out, NULL))
 		fail("pthread_create");
+}
+
+static void start_alone(void)
+{
+	atomic_store(&shared->ready, 1);
+}
+
+static void stop_alone(void)
+{
 }
 
 /* Under the same number, most of the time. */
@@ -377,7 +379,7 @@ static void start_opened(void)
 		again = open(path, O_RDWR);
 		/* Comes and goes, so that it meets everything that the opener does. */
 		while (!atomic_load(&shared->stop)) {
-			for (int i = 0; i < 3; i++)
+			for (int i = rand() % 30; i >= 0; i--)
 				put_next(pwrite, again, OTHER);
 			atomic_store(&shared->ready, 1);
 			close(again);
@@ -463,37 +465,35 @@ static const struct way {
 	void (*start)(void), (*stop)(void);
 	int closes_first; /* the opener may close while the other still writes */
 	int reopens;      /* the opener closes it and opens it again, now and then */
+	int relieves;     /* another thread finds no space */
 } ways[] = {
-	{"thread", start_same, stop_thread, 0, 0},
-	{"closed", start_same, stop_thread, 1, 0},
-	{"grown", start_grown, stop_thread, 0, 0},
-	{"relieved", start_relieved, stop_thread, 1, 1},
-	{"thread-fork", start_thread_fork, stop_thread_fork, 0, 0},
-	{"reservations", start_reservations, stop_thread, 1, 0},
-	{"vectors", start_vectors, stop_thread, 0, 0},
-	{"raw", start_raw, stop_thread, 0, 0},
-	{"duplicate", start_duplicate, stop_duplicate, 1, 0},
-	{"duplicate-raw", start_duplicate_raw, stop_duplicate, 1, 0},
-	{"stream", start_stream, stop_stream, 1, 0},
-	{"signals", start_signals, stop_signals, 0, 0},
-	{"fork", start_fork, stop_child, 1, 0},
-	{"vfork", start_vfork, stop_child, 1, 0},
-	{"spawn", start_spawn, stop_child, 1, 0},
-	{"system", start_system, stop_orphan, 1, 0},
-	{"passed", start_passed, stop_child, 1, 0},
-	{"opened", start_opened, stop_child, 1, 0},
-	{"opened-signals", start_opened_signals, stop_opened_signals, 1, 0},
+	{"thread", start_same, stop_thread, 0, 0, 0},
+	{"closed", start_same, stop_thread, 1, 0, 0},
+	{"relieved", start_alone, stop_alone, 1, 1, 1},
+	{"relieved-thread", start_same, stop_thread, 0, 0, 1},
+	{"relieved-reservations", start_reservations, stop_thread, 0, 0, 1},
+	{"relieved-opened", start_opened, stop_child, 1, 0, 1},
+	{"thread-fork", start_thread_fork, stop_thread_fork, 0, 0, 0},
+	{"reservations", start_reservations, stop_thread, 1, 0, 0},
+	{"vectors", start_vectors, stop_thread, 0, 0, 0},
+	{"raw", start_raw, stop_thread, 0, 0, 0},
+	{"duplicate", start_duplicate, stop_duplicate, 1, 0, 0},
+	{"duplicate-raw", start_duplicate_raw, stop_duplicate, 1, 0, 0},
+	{"stream", start_stream, stop_stream, 1, 0, 0},
+	{"signals", start_signals, stop_signals, 0, 0, 0},
+	{"fork", start_fork, stop_child, 1, 0, 0},
+	{"vfork", start_vfork, stop_child, 1, 0, 0},
+	{"spawn", start_spawn, stop_child, 1, 0, 0},
+	{"system", start_system, stop_orphan, 1, 0, 0},
+	{"passed", start_passed, stop_child, 1, 0, 0},
+	{"opened", start_opened, stop_child, 1, 0, 0},
+	{"opened-signals", start_opened_signals, stop_opened_signals, 1, 0, 0},
 };
 
 static unsigned lost_in(int again, enum lane lane)
 {
 	unsigned lost = 0;
 
-	if (lane == OTHER && grows) {
-		unsigned sizes = atomic_load(&shared->acknowledged[lane]);
-
-		return sizes && lseek(again, 0, SEEK_END) < size_for(sizes - 1);
-	}
 	for (unsigned number = 0; number < atomic_load(&shared->acknowledged[lane]); number++) {
 		char record[RECORD], expected[RECORD] = {0};
 
@@ -519,6 +519,8 @@ static unsigned long one_round(const struct way *way)
 	for (int i = rand() % 40; i > 0; i--)
 		put_next(pwrite, fd, OPENER);
 	way->start();
+	if (way->relieves)
+		start_relief();
 	for (unsigned i = 0; i < count || !atomic_load(&shared->ready); i++) {
 		if (way->reopens && rand() % 3 == 0)
 			reopen();
@@ -532,10 +534,12 @@ static unsigned long one_round(const struct way *way)
 	}
 	atomic_store(&shared->stop, 1);
 	way->stop();
+	if (way->relieves)
+		pthread_join(relief, NULL);
 	if (!way->closes_first)
 		close(fd);
 	again = open(path, O_RDONLY);
-	lost = atomic_load(&shared->signals);
+	lost = atomic_load(&shared->signals) + shrunk;
 	for (enum lane lane = 0; lane < LANES; lane++) {
 		lost += lost_in(again, lane);
 		total[lane] += atomic_load(&shared->acknowledged[lane]);

@@ -125,7 +125,7 @@ done
 rm /mnt/fat/l /mnt/fat/plain /mnt/fat/failing
 
 # Other writers.
-for way in thread closed reservations grown relieved thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened opened-signals; do
+for way in thread closed reservations relieved relieved-thread relieved-reservations relieved-opened thread-fork vectors raw duplicate duplicate-raw stream signals fork vfork spawn system passed opened opened-signals; do
 	like "another writer, $way" ' lost=0$' "$($with $BUILD/tests/writers $way 1 /mnt/fat/writers)"
 done
 rm /mnt/fat/writers
