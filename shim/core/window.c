@@ -623,12 +623,6 @@ void window_end(int fd)
 		end_entry(entry_of(fd, 0), fd, 1);
 }
 
-void window_end_untrimmed(int fd)
-{
-	if (window_of(fd))
-		end_entry(entry_of(fd, 0), fd, 0);
-}
-
 static void share_entry(atomic_ushort *entry, int fd)
 {
 	end_entry(entry, fd, 1);

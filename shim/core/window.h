@@ -106,9 +106,6 @@ unsigned window_growing(int fd, off64_t until, int *allocated);
 void window_end(int fd);
 void window_end_range(unsigned first, unsigned last);
 
-/* The program preallocates past EOF itself. */
-void window_end_untrimmed(int fd);
-
 /* Other processes are about to share every descriptor: all windows end, and none
  * begins before window_resume. */
 void window_suspend(void);

@@ -67,13 +67,14 @@ HOOK int posix_fallocate64(int fd, off64_t offset, off64_t length)
 	return error;
 }
 
-/* What the program preallocates past EOF is not ours to trim. */
+/* What the program preallocates past EOF is not ours to trim: our own blocks go before it does.
+ * An insertion would move them behind where we know them. */
 static unsigned changing(int fd, int mode, off64_t offset, off64_t length)
 {
 	if (mode == 0)
 		return growing(fd, offset, length);
-	if (mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE))
-		window_end_untrimmed(fd);
+	if ((mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE)) || mode & FALLOC_FL_INSERT_RANGE)
+		window_end(fd);
 	return window_changing(fd);
 }
 

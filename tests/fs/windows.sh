@@ -54,6 +54,13 @@ is 'ext4: a file that was there gets one' "$MiB+524288" "$(windows)"
 # What is not ours
 is "the program's own preallocation stays" "$(plain b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)" \
 	"$(do_with b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)"
+inside=(write 512K 1 write 64K 1 fa keep 0 4K close blocks)
+is 'an allocation of blocks that are there: the window goes' "$(plain b2 wronly,creat,trunc "${inside[@]}")" \
+	"$(do_with b2 wronly,creat,trunc "${inside[@]}")"
+inserted=(write 512K 1 write 64K 1 fa 32 0 4M close size blocks)
+is 'FALLOC_FL_INSERT_RANGE: the window goes' "$(plain b2 wronly,creat,trunc "${inserted[@]}")" \
+	"$(do_with b2 wronly,creat,trunc "${inserted[@]}")"
+rm b2
 before=$(stat -c %b b)
 is "a preallocation from before stays" "pwrite = $((MiB / 2)) close = 0 blocks = $((before * 512))" \
 	"$(do_with b wronly pwrite 512K 512K 1 close blocks)"
