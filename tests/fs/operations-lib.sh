@@ -1,0 +1,33 @@
+# operations-lib.sh: run operations.c with the library and without. Source it.
+# shellcheck shell=bash
+
+# make_configurations DIR: stock, and windows wherever they are possible, small and early
+make_configurations() {
+	configurations=$1
+	cp "$PROJECT/preload.conf" "$1/stock"
+	{
+		cat "$PROJECT/preload.conf"
+		printf '%s\n' '[path **]' 'write = preallocate' 'window = 16K' 'window_max = 512K' 'window_after = 0' \
+			'ftruncate = preallocate'
+	} >"$1/windows"
+	chmod 755 "$1" && chmod 644 "$1/stock" "$1/windows"
+}
+
+# operations NAME DIR CONFIGURATION: in all ways, with the seed $seed and how often ${count}
+operations() {
+	local way how plain out status preload
+	for way in 'files=3' 'files=2 workers=2' 'files=2 workers=3 threads' 'workers=3 shared' 'workers=3 shared threads'; do
+		plain=''
+		for how in without with; do
+			[ $how = with ] && preload=$BUILD/libfastalloc.so || preload=''
+			# shellcheck disable=SC2086 # words
+			out=$(LD_PRELOAD=$preload FASTALLOC_CONFIG=$configurations/$3 timeout 300 "$BUILD/tests/operations" "$2" \
+				seed="${seed:-1}" count="${count:-200}" $way 2>&1)
+			status=$?
+			is "$1, $way, $how the library: as the model" 0 $status
+			[ $status = 0 ] || sed 's/^/# /' <<<"$out"
+			if [ $how = without ]; then plain=$out; fi
+		done
+		is "$1, $way: the same results" "$plain" "$out"
+	done
+}
