@@ -83,8 +83,8 @@ struct worker {
 static long filesystem;
 static int has_fallocate;
 
-/* That threads have made: one that comes while another thread writes keeps it from giving a
- * window back, if that write takes long. */
+/* That threads have made. A window may stay behind then, as one is not waited for whose write
+ * takes long (hold_when_idle): blocks past the end are not looked for. */
 static unsigned children;
 
 /* Numbers and bytes */
@@ -888,7 +888,7 @@ static int do_seek(struct worker *worker, struct file *file)
 	data = lseek(file->fd[0], hole, SEEK_DATA);
 	if (hole > file->size)
 		fail(worker, "a hole at %jd, in %jd bytes", (intmax_t)hole, (intmax_t)file->size);
-	/* ext4 without extents takes data that is not on the disk yet for a hole. */
+	/* Not on ext4 without extents, which names holes where there is data, without the library too. */
 	for (off_t at = hole; has_fallocate && hole >= 0 && at < (data < 0 ? file->size : data); at++)
 		if (file->contents[at]) {
 			fail(worker, "a hole at %jd, where data is", (intmax_t)at);
