@@ -116,11 +116,12 @@ static int owe(const struct filler *f, int error)
 
 static int flush(struct filler *f)
 {
+	unsigned interrupted = 0;
 	int error;
 
 	do
 		error = -sys_fdatasync(f->fd);
-	while (error == EINTR);
+	while (sys_interrupted(-error, &interrupted));
 	if (error == EINVAL || error == EROFS) /* the file cannot be flushed (fdatasync(2)) */
 		return 0;
 	return owe(f, error);
@@ -151,6 +152,7 @@ static int write_back(struct filler *f, off64_t end)
 static ssize_t write_zeros(int fd, size_t count, off64_t offset, int rwf)
 {
 	struct iovec iov[ZERO_IOVS];
+	unsigned interrupted = 0;
 	int used = 0;
 	ssize_t wrote;
 
@@ -161,7 +163,7 @@ static ssize_t write_zeros(int fd, size_t count, off64_t offset, int rwf)
 	}
 	do
 		wrote = sys_pwritev2(fd, iov, used, offset, rwf);
-	while (wrote == -EINTR);
+	while (sys_interrupted(wrote, &interrupted));
 	return wrote;
 }
 
@@ -313,6 +315,7 @@ static void read_ahead(const struct filler *f, char *pages, size_t length)
 /* Dirty these mapped pages, which end at `end` in the file. */
 static int populate_pages(struct filler *f, char *pages, size_t length, off64_t end)
 {
+	unsigned interrupted = 0;
 	int error;
 
 	DELAY();
@@ -321,7 +324,9 @@ static int populate_pages(struct filler *f, char *pages, size_t length, off64_t 
 		f->answer = ANSWER_POPULATED;
 	do
 		error = -sys_madvise(pages, length, MADV_POPULATE_WRITE);
-	while (error == EINTR);
+	while (sys_interrupted(-error, &interrupted));
+	if (error == EINTR)
+		return EINTR;
 	if (error == EFAULT)
 		return fault_error(f, (struct extent){end - (off64_t)length, end});
 	if (error == EHWPOISON)
@@ -477,16 +482,18 @@ static int next_zero_run(struct filler *f, struct extent in, struct extent *run)
 {
 	struct extent found = {in.end, in.end};
 	off64_t at = in.start;
+	unsigned interrupted = 0;
 
 	while (at < in.end) {
 		size_t want = (size_t)extent_min(in.end - at, (off64_t)f->scratch_size - at % (off64_t)f->scratch_size);
 		size_t done = 0;
 		ssize_t got = sys_pread(f->fd, f->scratch, want, at);
 
-		if (got == -EINTR)
+		if (sys_interrupted(got, &interrupted))
 			continue;
 		if (got < 0)
 			return (int)-got;
+		interrupted = 0;
 		if (got == 0) { /* the file was cut here */
 			f->truncated = 1;
 			break;

@@ -22,6 +22,7 @@ static int native(int fd, struct extent want)
 {
 	const off64_t least = 1 << 20;
 	off64_t step = want.end - want.start;
+	unsigned interrupted = 0;
 	int error;
 
 	do {
@@ -31,8 +32,8 @@ static int native(int fd, struct extent want)
 		if (error == EINTR)
 			step = step / 2 > least ? step / 2 : extent_min(step, least);
 		else
-			want.start = part.end;
-	} while (error == EINTR || (!error && want.start < want.end));
+			want.start = part.end, interrupted = 0;
+	} while (sys_interrupted(-error, &interrupted) || (!error && want.start < want.end));
 	return error;
 }
 

@@ -48,6 +48,7 @@ static int preallocate(int fd, struct extent growth, const struct file *file, en
 
 static int allocate(int fd, struct extent growth, const struct file *file, enum answer *answer)
 {
+	unsigned interrupted = 0;
 	int error;
 
 	if (room_for(fd, growth, file)) {
@@ -57,7 +58,7 @@ static int allocate(int fd, struct extent growth, const struct file *file, enum 
 	DELAY();
 	do
 		error = -sys_fallocate(fd, FALLOC_FL_KEEP_SIZE, growth.start, growth.end - growth.start);
-	while (error == EINTR);
+	while (sys_interrupted(-error, &interrupted));
 	*answer = ANSWER_FALLOCATE;
 	if (error != EOPNOTSUPP && error != ENOSYS)
 		return error ? error : RESIZE_GO_ON;

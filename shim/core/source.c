@@ -11,6 +11,7 @@
 /* Returns NULL, or what is wrong. */
 static const char *read_whole(struct source *source, int fd)
 {
+	unsigned interrupted = 0;
 	struct statx stx;
 	ssize_t got;
 	char *text;
@@ -24,7 +25,7 @@ static const char *read_whole(struct source *source, int fd)
 		return "cannot be read";
 	while (source->length < stx.stx_size) {
 		got = sys_read(fd, text + source->length, stx.stx_size - source->length);
-		if (got == -EINTR)
+		if (sys_interrupted(got, &interrupted))
 			continue;
 		if (got < 0)
 			return "cannot be read";

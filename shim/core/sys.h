@@ -56,6 +56,13 @@ static inline long sys_call(long n, long a, long b, long c, long d, long e, long
 #error "fastalloc: no system call sequence for this architecture yet (x86-64 and aarch64 have one)"
 #endif
 
+/* Was a call interrupted that is to be made again? Signals come to an end; a file system that
+ * answers nothing else does not. Count from 0 in *interrupted. */
+static inline int sys_interrupted(long result, unsigned *interrupted)
+{
+	return result == -EINTR && ++*interrupted < 10000;
+}
+
 #define SYS0(n)                   sys_call((n), 0, 0, 0, 0, 0, 0)
 #define SYS1(n, a)                sys_call((n), (long)(a), 0, 0, 0, 0, 0)
 #define SYS2(n, a, b)             sys_call((n), (long)(a), (long)(b), 0, 0, 0, 0)
@@ -127,7 +134,13 @@ static inline int sys_ioctl(int fd, unsigned long request, void *argument)
 
 static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, struct statx *stx)
 {
-	return (int)SYS5(SYS_statx, fd, path, flags, mask, stx);
+	unsigned interrupted = 0;
+	int error;
+
+	do /* a FUSE server may say EINTR */
+		error = (int)SYS5(SYS_statx, fd, path, flags, mask, stx);
+	while (sys_interrupted(error, &interrupted));
+	return error;
 }
 
 static inline int sys_fstatfs(int fd, struct statfs64 *sfs)

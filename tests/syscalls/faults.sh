@@ -51,12 +51,28 @@ is 'EINTR from madvise many times: is no reason to write zeros' '21 0' "$(grep -
 is 'EINTR from pwritev2: goes on' "$exact" "$(inject pwritev2:error=EINTR:when=1..2 c "${ops[@]}")"
 is 'EINTR from pwritev2 appending: goes on' 'pfa=0 size=3000001 blocks=3002368' \
 	"$(inject pwritev2:error=EINTR:when=1..2 c wronly,creat pfa 0 3000001 size blocks)"
+for n in {1..20}; do
+	is "EINTR from statx call $n: goes on" "$exact" "$(inject statx:error=EINTR:when=$n c "${ops[@]}")"
+done
 is 'signals that arrive meanwhile: goes on' 'alarm=0 pfa=0 size=50331648 blocks=50331648' \
 	"$(act c2 rdwr,creat alarm 1000 pfa 0 48M size blocks)"
 rm -f c2
 is 'signals that arrive meanwhile, below EOF: goes on' 'ft=0 alarm=0 pfa=0 size=50331648 blocks=50331648' \
 	"$(act c2 rdwr,creat ft 48M alarm 1000 pfa 0 48M size blocks)"
 rm -f c2
+# What answers EINTR to everything is no signal: told, as libc does at the first.
+ever() { # CALL FIRST FILE FLAGS OP...
+	local call=$1 first=$2
+	shift 2
+	rm -f "$1"
+	traced --seccomp-bpf -e trace="$call" -e inject="$call:error=EINTR:when=$first+" -- "$@"
+}
+is 'EINTR from pwritev2 for ever: told' 'pfa=EINTR size=1 blocks=4096' "$(ever pwritev2 2 c rdwr,creat pfa 0 3000001 size blocks)"
+is 'EINTR from statx for ever: told' 'pfa=EINTR' "$(ever statx 4 c rdwr,creat pfa 0 3000001)"
+is 'EINTR from fallocate for ever: told, nothing touched' 'pfa=EINTR size=0 blocks=0' \
+	"$(ever fallocate 1 c rdwr,creat pfa 0 3000001 size blocks)"
+is 'EINTR from madvise for ever: told, data kept' 'ft=0 pwrite=5000 pfa=EINTR pread=0x00*70000,0x41*5000,0x00*2925001' \
+	"$(ever madvise 4 c rdwr,creat ft 3000001 pwrite 70000 5000 65 pfa 0 3000001 pread 0 4M)"
 is 'EFAULT from madvise, no room: ENOSPC, size and data as before' \
 	"$(echo "$below" | sed 's/pfa=0/pfa=ENOSPC/')" "$(inject madvise:error=EFAULT:when=4 c "${below_ops[@]}")"
 is 'EHWPOISON from madvise: EIO' 'ft=0 pfa=EIO' "$(inject madvise:error=EHWPOISON:when=2 c rdwr,creat ft 3000001 pfa 0 3000001)"
