@@ -22,6 +22,8 @@ traced -e trace=mmap -- a "${below_ops[@]}" >/dev/null
 others=$(($(first 'MAP_SHARED, 3,') - 1))
 
 is 'a kernel without MADV_POPULATE_WRITE: past EOF exact' "$exact" "$(inject madvise:error=EINVAL a "${ops[@]}")"
+is 'a kernel without MADV_POPULATE_WRITE: within a page' 'pfa=0 size=3000 blocks=4096 pfa=0 size=4096 blocks=4096' \
+	"$(inject madvise:error=EINVAL a rdwr,creat pfa 0 3000 size blocks pfa 0 4096 size blocks)"
 is 'a kernel without MADV_POPULATE_WRITE: filled, data kept' "$below" "$(inject madvise:error=EINVAL a "${below_ops[@]}")"
 is 'a kernel without MADV_POPULATE_WRITE: a byte in every block of zeros' 731 "$(calls pwritev2 '.*iov_len=1\}')"
 is 'no mapping (ENODEV), past EOF: exact' "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=ENODEV -- a "${ops[@]}")"
