@@ -124,6 +124,9 @@ static int flush(struct filler *f)
 	while (sys_interrupted(-error, &interrupted));
 	if (error == EINVAL || error == EROFS) /* the file cannot be flushed (fdatasync(2)) */
 		return 0;
+	/* A sandbox forbids it, again and again; an error of the file is told once. */
+	if (error == ENOSYS || (error == EPERM && sys_fdatasync(f->fd) == -EPERM))
+		return error;
 	return owe(f, error);
 }
 
@@ -209,7 +212,7 @@ static int write_byte(struct filler *f, off64_t offset)
 		wrote = write_unaligned(f, 1, offset, rwf);
 	if (wrote > 0)
 		return 0;
-	if (wrote == -EOPNOTSUPP || wrote == -ENOSYS)
+	if (wrote == -EOPNOTSUPP)
 		return f->flags & O_APPEND ? EBADF : EOPNOTSUPP;
 	return wrote < 0 ? (int)-wrote : ENOSPC;
 }
@@ -558,6 +561,7 @@ static int fill_past(struct filler *f, struct extent past)
 		if (error)
 			return error;
 		f->eof = past.start + 1;
+		f->answer = ANSWER_WRITTEN;
 	}
 	error = append_zeros(f, past.end);
 	if (error || !f->disturbed)
@@ -642,7 +646,9 @@ int fill(int fd, struct extent want, const struct file *file, enum answer *answe
 
 	*answer = ANSWER_REFUSED;
 	start(&f, fd, file, extent_min(want.start, file->size));
-	if (f.flags < 0 || (f.flags & O_ACCMODE) == O_RDONLY)
+	if (f.flags < 0)
+		return ENOSYS;
+	if ((f.flags & O_ACCMODE) == O_RDONLY)
 		return EBADF;
 	if (f.flags & O_APPEND) /* can only begin at EOF */
 		want.start = extent_min(want.start, file->size);

@@ -31,6 +31,26 @@ traced -e trace=pwrite64,pwritev2,prctl,seccomp -e inject=prctl:error=EACCES -e 
 	-- i rdwr,creat seccomp allow seccomp2 allow pfa 0 1M >"$W/out"
 is 'a filter that was refused changes nothing' 'seccomp=EACCES seccomp2=EACCES pfa=0' "$(cat "$W/out")"
 is 'and the library goes on' "0 $MiB" "$(overwrites) $(appended | sum)"
+# A filter that the program was started under: what it forbids is not the program's loss.
+for error in EPERM ENOSYS; do
+	for call in statx fcntl pwritev2 fdatasync madvise ioctl capget sync_file_range; do
+		config '[default]' 'sync = always'
+		for scene in 'rdwr,creat pfa 0 1M close' 'wronly,creat pfa 0 1M' 'rdwr,creat ft 1M pfa 0 1M' 'rdwr,creat pfa 8192 1M'; do
+			rm -f k
+			# shellcheck disable=SC2086 # words
+			want=$(LIB='' traced -e trace=$call -e inject=$call:error=$error -- k $scene)
+			rm -f k
+			# shellcheck disable=SC2086
+			is "$call forbidden, $error, as without the library: $scene" "$want" \
+				"$(traced -e trace=$call -e inject=$call:error=$error -- k $scene | sed 's/^fastalloc: .*built-in configuration //')"
+		done
+	done
+	# libc asks for the block size, and gives up without.
+	rm -f k
+	is "fstatfs forbidden, $error: done all the same" "pfa=0 blocks=$MiB" \
+		"$(traced -e trace=fstatfs -e inject=fstatfs:error=$error -- k rdwr,creat pfa 0 1M blocks)"
+done
+stock
 FASTALLOC_STATS=$W/stats act "$W/j" rdwr,creat seccomp strict pfa 0 1M >/dev/null
 ok 'the statistics are not written past a filter' [ ! -e "$W/stats" ]
 finish

@@ -1,0 +1,216 @@
+# Every system call the library makes, failing: each scenario is traced once, then run again for
+# each call of the library's own (those made from its code) and each error, which strace injects.
+# Then the program must see what it saw without the fault, or the error where it is the answer to
+# what it asked; what was written must be there, and what was to be given back be given back.
+# By default each call fails in two ways, in turn; LONG=1: in every way.
+. "${PROJECT:?}/tests/syscalls/lib.sh" || exit 1
+cd "$R" || exit 1
+errors=(ENOSPC EIO EPERM EINTR ENOMEM ENOSYS EDQUOT)
+
+# The scenario: what is run, in `scene`; before each time, in `before`; and what may differ.
+begin() { # NAME
+	name=$1 scene=() variables=() told='' told_as='' late='' quiet='' startup='' runs=0 same=0 tell=0 wrong=''
+	before() { rm -f a; }
+}
+
+# result: what the program said, on one line, to $out (no processes: there are many runs)
+result() {
+	local lines
+	mapfile -t lines <"$W/out"
+	lines=("${lines[@]/ = /=}")
+	out=${lines[*]}
+}
+
+# run STRACE_OPTION...: the scenario; its results, and how it ended if not well, to $out
+run() {
+	before
+	timeout 20 strace -f -qq -i -o "$TRACE" -E LD_PRELOAD="$LIB" "${variables[@]}" "$@" "$ACT" "${scene[@]}" >"$W/out" 2>&1
+	local status=$?
+	result
+	[ $status = 0 ] || out+=" status=$status"
+}
+
+# own: of a full trace, the calls that come from the library's code, a line each: NAME, the how
+# manieth of that name it is, and "late" after the program's last write to its file
+own() {
+	awk -v startup="$startup" '
+		function number(hex,    i, n) {
+			for (i = 1; i <= length(hex); i++)
+				n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+			return n
+		}
+		{
+			at = $2; gsub(/[][]/, "", at)
+			call = $3; sub(/\(.*/, "", call)
+			if ($3 !~ /^[a-z0-9_]+\(/) next
+			count[call]++
+		}
+		/openat\(.*libfastalloc\.so/ { opening = 1 }
+		opening && call == "mmap" {
+			size = $4; sub(/,/, "", size); base = $NF; sub(/0x/, "", base)
+			low = number(base); high = low + size; opening = 0
+			next
+		}
+		{ ours = low && number(at) >= low && number(at) < high }
+		!ours && /write(v|64)?\(3,/ { last = NR }
+		!ours && call == "openat" && /O_CREAT/ { opened = 1 }
+		ours && (startup || opened) { line[NR] = call " " count[call] }
+		END { for (i = 1; i <= NR; i++) if (i in line) print line[i], (last && i > last ? "late" : "") }' "$TRACE"
+}
+
+# permitted OUTPUT CALL ERROR LATE: is this, which differs from what is wanted, an answer?
+permitted() {
+	local pattern fds='fds=[0-9]+' blocks='blocks=[0-9]+'
+	# The configuration cannot be read, and a message says so; or the log has nowhere to go.
+	[ -z "$quiet" ] || [ "$(sed -E "s/($quiet) ?//" <<<"$1")" != "$want" ] || return 0
+	# The library stands aside.
+	[ "$1" != "$without" ] || return 0
+	# A close that strace made fail has not closed; the kernel's has (close(2)).
+	[ "$2" != close ] || [ "$(sed -E "s/$fds//" <<<"$1")" != "$(sed -E "s/$fds//" <<<"$want")" ] || return 0
+	# Not given back, as the call that would have done so, or proves that it may be done, failed.
+	[ "$4" != late ] || [[ " $late " != *" $2 "* ]] ||
+		[ "$(sed -E "s/$blocks//" <<<"$1")" != "$(sed -E "s/$blocks//" <<<"$want")" ] || return 0
+	[[ " $told " = *" $2 "* ]] && [ "$3" != EINTR ] || return 1
+	pattern=${told_as//ERROR/$3}
+	[[ $want =~ $fds ]] && pattern=${pattern//FDS/${BASH_REMATCH[0]}}
+	[[ $1 =~ ^$pattern$ ]]
+}
+
+# once CALL NUMBER ERROR LATE: run with that call failing
+once() {
+	local trace
+	run -e trace="$1" -e inject="$1:error=$3:when=$2"
+	runs=$((runs + 1))
+	trace=$(<"$TRACE")
+	if [[ $trace != *INJECTED* ]]; then
+		wrong+="$1 $2 $3: was not made; "
+	elif [ "$out" = "$want" ]; then
+		same=$((same + 1))
+	elif permitted "$out" "$1" "$3" "${4:-}"; then
+		tell=$((tell + 1))
+	else
+		wrong+="$1 $2 $3: $out; "
+	fi
+}
+
+# inject LEAST: every call, of which there are so many at least
+inject() {
+	local call number late_call turn=0 i calls
+	before
+	"$ACT" "${scene[@]}" >"$W/out" 2>&1
+	result
+	without=$out
+	run
+	want=$out
+	mapfile -t calls < <(own)
+	for i in "${calls[@]}"; do
+		read -r call number late_call <<<"$i"
+		if [ -n "${LONG:-}" ]; then
+			for error in "${errors[@]}"; do once "$call" "$number" "$error" "$late_call"; done
+		else
+			for error in "${errors[turn % 7]}" "${errors[(turn + 3) % 7]}"; do
+				once "$call" "$number" "$error" "$late_call"
+			done
+			turn=$((turn + 1))
+		fi
+	done
+	is "$name: every fault is silent, or told" '' "${wrong%; }"
+	at_least "$name: calls of the library" "$1" "${#calls[@]}"
+	echo "# $name: ${#calls[@]} calls, $runs runs: $same as without the fault, $tell told; $want"
+}
+
+# Filling. An error about the file is told; whatever was reached holds zeros or the data.
+past() {
+	told='fallocate pwritev2 pwrite64 fdatasync statx pread64'
+	told_as='pfa=ERROR size=([0-9]+) blocks=[0-9]+ pread=(0|0x00\*[0-9]+) FDS'
+}
+below() {
+	past
+	told_as='ft=0 pwrite=5000 pfa=ERROR size=3000001 blocks=[0-9]+ pread=0x00\*70000,0x41\*5000,0x00\*2925001 FDS'
+}
+past_scene=(a rdwr,creat pfa 0 3000001 size blocks pread 0 4M fds)
+below_scene=(a rdwr,creat ft 3000001 pwrite 70000 5000 65 pfa 0 3000001 size blocks pread 0 4M fds)
+
+begin 'past EOF'
+past
+scene=("${past_scene[@]}")
+inject 10
+begin 'below EOF'
+below
+scene=("${below_scene[@]}")
+inject 20
+begin 'without a mapping'
+below
+scene=(a rdwr,creat ft 40000 pwrite 8192 100 65 rlimit as 4M pfa 0 48000 size blocks pread 0 1M)
+told_as='ft=0 pwrite=100 rlimit=0 pfa=ERROR size=[0-9]+ blocks=[0-9]+ pread=0x00\*8192,0x41\*100,0x00\*[0-9]+'
+inject 30
+begin 'O_WRONLY'
+past
+scene=(a wronly,creat pfa 0 3000001 size blocks fds)
+told_as='pfa=ERROR size=[0-9]+ blocks=[0-9]+ FDS'
+inject 10
+begin 'O_APPEND'
+past
+scene=(a rdwr,creat,append pfa 0 300001 size blocks pread 0 1M fds)
+inject 10
+begin 'from behind EOF, flushed'
+past
+config '[default]' 'sync = always' 'fallocate = auto'
+scene=(a rdwr,creat fa 0 100000 300001 size blocks pread 0 1M fsync fds)
+told_as='fa=ERROR size=[0-9]+ blocks=[0-9]+ pread=(0|0x00\*[0-9]+) fsync=(0|ERROR) FDS'
+inject 12
+begin 'below EOF, flushed'
+below
+scene=("${below_scene[@]}" fsync)
+told_as+=' fsync=(0|ERROR)'
+inject 20
+begin 'sparse'
+past
+config '[default]' 'posix_fallocate = sparse'
+scene=("${past_scene[@]}")
+inject 10
+
+# Resizing: without an allocation, where it is only preferred.
+for policy in preallocate allocate; do
+	config '[default]' "ftruncate = $policy"
+	for op in ft tr; do
+		for where in ram disk; do
+			if [ $where = disk ]; then disk || continue; fi
+			begin "ftruncate = $policy, $op, $where"
+			told='fallocate pwritev2 pwrite64 fdatasync statx pread64'
+			[ $policy = allocate ] || told=''
+			[ $where = ram ] && file=a || file=$E/a
+			before() { rm -f "$file"; }
+			scene=("$file" rdwr,creat pwrite 0 5000 65 $op 300001 size pread 0 1M)
+			told_as="pwrite=5000 $op=ERROR size=[0-9]+ pread=0x41\*5000(,0x00\*[0-9]+)? FDS"
+			scene+=(fds)
+			inject 4
+		done
+	done
+done
+
+# Loading the configuration, the log and the statistics are the library's own matter.
+begin 'start, configured'
+config '[default]' 'posix_fallocate = auto'
+startup=1
+told=''
+quiet='fastalloc: [^;]*; using the built-in configuration'
+scene=(a rdwr,creat pfa 0 4096 size blocks pread 0 4K fds)
+past
+inject 14
+begin 'start, configured at home'
+unset FASTALLOC_CONFIG
+mkdir -p "$W/home/.config/fastalloc" && printf '[default]\n' >"$W/home/.config/fastalloc/preload.conf"
+startup=1
+variables=(-E HOME="$W/home")
+quiet='fastalloc: [^;]*; using the built-in configuration'
+scene=(a rdwr,creat ft 4096 size fds)
+inject 7
+begin 'log and statistics'
+stock
+startup=1
+quiet='fastalloc: [^;]*; using the built-in configuration'
+variables=(-E FASTALLOC_LOG="debug:$W/log" -E FASTALLOC_STATS="$W/stats")
+scene=(a rdwr,creat ft 4096 pfa 0 0 size fds)
+inject 15
+finish
