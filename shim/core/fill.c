@@ -227,17 +227,23 @@ static int claim(struct filler *f, off64_t end)
 	return size < end ? write_byte(f, end - 1) : 0;
 }
 
-/* Is this block still to be allocated? Somebody may have been here since we looked. */
+/* Is this block still to be allocated? Somebody may have been here since we looked. Returns
+ * 1, 0 or -errno. */
 static int is_missing(struct filler *f, struct extent block)
 {
+	unsigned interrupted = 0;
 	struct extent hole;
+	ssize_t got;
 	char byte;
 
 	if (extent_next_hole(f->fd, block, &hole) == 0)
 		return hole.start == block.start;
-	if ((f->flags & O_ACCMODE) == O_RDWR && !(f->flags & O_DIRECT))
-		return sys_pread(f->fd, &byte, 1, block.end - 1) == 1 && byte == 0;
-	return 1;
+	if ((f->flags & O_ACCMODE) != O_RDWR || f->flags & O_DIRECT)
+		return 1;
+	do
+		got = sys_pread(f->fd, &byte, 1, block.end - 1);
+	while (sys_interrupted(got, &interrupted));
+	return got < 0 ? (int)got : got == 1 && byte == 0;
 }
 
 /* glibc's way, for a run below EOF that is all zeros: a byte in every block. */
@@ -245,16 +251,22 @@ static int write_blocks(struct filler *f, struct extent run)
 {
 	int error = 0;
 
-	f->answer = ANSWER_WRITTEN;
 	while (!error && run.start < run.end) {
 		struct extent block = {run.start, extent_min(unit_end(run.start, f->block), run.end)};
+		off64_t size = size_of(f->fd);
+		int missing;
 
-		if (size_of(f->fd) < block.end) {
+		if (size < 0)
+			return (int)-size;
+		if (size < block.end) {
 			f->truncated = 1;
 			return 0;
 		}
-		if (is_missing(f, block))
-			error = write_byte(f, block.end - 1);
+		missing = is_missing(f, block);
+		if (missing)
+			error = missing < 0 ? -missing : write_byte(f, block.end - 1);
+		if (!error)
+			f->answer = ANSWER_WRITTEN;
 		run.start = block.end;
 	}
 	return error;
