@@ -901,6 +901,8 @@ static off64_t extend(unsigned known, int fd, off64_t at, int64_t count, int str
 	}
 	go_on = consider(d, fd, at, count) && (!stream || atomic_load(&d->flags) & KNOWN_STREAMS);
 	window_end = go_on ? d->end : 0;
+	if (!go_on) /* now, as closing it will know nothing of a window */
+		trim(d, fd);
 	let_go(d, &signals);
 	if (!go_on)
 		end_entry(entry_of(fd, 0), fd, 0);
