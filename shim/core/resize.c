@@ -74,6 +74,8 @@ static int prepare(int fd, off64_t length, const struct file *file, enum answer 
 	struct extent growth = {file->size, length};
 	int flags = sys_fcntl(fd, F_GETFL, NULL);
 
+	if (flags < 0 && file->policy.value[KEY_FTRUNCATE] == FTRUNCATE_ALLOCATE)
+		return -flags; /* not knowing, do not leave it sparse */
 	if (flags < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY)
 		return RESIZE_GO_ON; /* to the kernel's EINVAL or EBADF */
 	if (file->policy.value[KEY_FTRUNCATE] == FTRUNCATE_PREALLOCATE)
@@ -123,7 +125,7 @@ static int names_process(const char *line, size_t length, int pid)
 static int holds_locks(void)
 {
 	char *buffer = sys_mmap(LOCKS_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd, locked = 0;
+	int fd, locked = 0, pid = sys_getpid();
 	size_t used = 0;
 	ssize_t got;
 
@@ -136,7 +138,7 @@ static int holds_locks(void)
 
 		used += (size_t)got;
 		for (; (newline = memchr(at, '\n', used - (size_t)(at - buffer))); at = newline + 1)
-			locked |= names_process(at, (size_t)(newline - at), sys_getpid());
+			locked |= names_process(at, (size_t)(newline - at), pid);
 		used -= (size_t)(at - buffer);
 		memmove(buffer, at, used);
 	}
