@@ -11,8 +11,12 @@ int reserve_vet(int fd, struct extent want)
 {
 	/* vfs_fallocate makes every check on descriptor and range before the file
 	 * system is asked, and none of those with TRAIT_LEAKS knows UNSHARE_RANGE. */
-	int error = -sys_fallocate(fd, FALLOC_FL_UNSHARE_RANGE, want.start, want.end - want.start);
+	unsigned interrupted = 0;
+	int error;
 
+	do
+		error = -sys_fallocate(fd, FALLOC_FL_UNSHARE_RANGE, want.start, want.end - want.start);
+	while (sys_interrupted(-error, &interrupted));
 	return error == EOPNOTSUPP ? 0 : error;
 }
 
