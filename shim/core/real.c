@@ -184,9 +184,18 @@ static long bare_syscall(long number, ...)
 	return with_errno(sys_call(number, a, b, c, d, e, f));
 }
 
+/* dlsym has been part of libc since glibc 2.34 only, and nobody is to load libdl for us. */
+#ifdef DLSYM_VERSION
+__asm__(".symver dlsym, dlsym@" DLSYM_VERSION);
+extern __typeof__(dlsym) dlsym __attribute__((weak));
+#define HAS_DLSYM (&dlsym != NULL)
+#else
+#define HAS_DLSYM 1
+#endif
+
 static void *next_definition(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	return HAS_DLSYM ? dlsym(RTLD_NEXT, name) : real_find(name);
 }
 
 /* What no system call replaces, and no signal handler may call: looked up when first called. */
@@ -250,7 +259,7 @@ static int bare_clone(int (*function)(void *), void *stack, int flags, void *arg
 }
 
 #define REAL_BARE(type, name, parameters) .name = bare_##name,
-struct real real = {REAL_FUNCTIONS(REAL_BARE)};
+struct real real = {REAL_FUNCTIONS(REAL_BARE).single_threaded = ""};
 #undef REAL_BARE
 
 /* All names at once, as dlsym(RTLD_NEXT) would find them one by one in nine times the time:
@@ -263,6 +272,14 @@ struct name {
 	unsigned char exists; /* in libc */
 	uint32_t hash;
 };
+
+/* Libc has had it since glibc 2.34 only; where we run it may be 2.28. */
+#define INDEX(name) (offsetof(struct real, name) / sizeof(void *))
+
+static int is_recent(size_t i)
+{
+	return i == INDEX(close_range) || i == INDEX(closefrom) || i == INDEX(_Fork);
+}
 
 /* The hash of GNU tables, as a constant: it starts at 5381, and each byte is added to 33
  * times what was before. */
@@ -340,10 +357,9 @@ static int read_definitions(const struct link_map *object, struct definitions *i
 }
 
 /* The symbol, or NULL. Of several versions the default one, which is not hidden. */
-static const ElfW(Sym) * find_symbol(const struct definitions *in, const struct name *name)
+static const ElfW(Sym) * find_symbol(const struct definitions *in, const char *name, uint32_t hash)
 {
 	const unsigned bits = 8 * sizeof(ElfW(Addr));
-	const uint32_t hash = name->hash;
 	const ElfW(Addr) word = in->bloom[hash / bits & (in->words - 1)];
 	uint32_t i;
 
@@ -357,7 +373,7 @@ static const ElfW(Sym) * find_symbol(const struct definitions *in, const struct 
 
 		if ((in->chain[i - in->first] ^ hash) < 2 && !(in->versions && in->versions[i] & 0x8000) &&
 		    symbol->st_value && symbol->st_shndx != SHN_UNDEF &&
-		    bytes_equal(in->strings + symbol->st_name, name->text))
+		    bytes_equal(in->strings + symbol->st_name, name))
 			return symbol;
 	} while (!(in->chain[i++ - in->first] & 1));
 	return NULL;
@@ -371,12 +387,49 @@ static int is_plain(const ElfW(Sym) * symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN;
 }
 
+static const struct link_map *ourselves(void)
+{
+	const struct link_map *object = _r_debug.r_map;
+
+	while (object && object->l_ld != _DYNAMIC)
+		object = object->l_next;
+	return object;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* What the program and libraries see under that name, from this object on; or NULL. */
+static void *find_from(const struct link_map *object, const char *name)
+{
+	const uint32_t hash = gnu_hash(name);
+	struct definitions in;
+
+	for (; object; object = object->l_next) {
+		const ElfW(Sym) * found;
+
+		if (!read_definitions(object, &in) || !in.buckets)
+			continue;
+		found = find_symbol(&in, name, hash);
+		if (found)
+			return (void *)(object->l_addr + found->st_value);
+	}
+	return NULL;
+}
+
 /* Returns 0, and changes nothing, where dlsym has to do it. That is so where anything is
  * unusual, and where not every name is found: then we were not loaded at start, with libc
  * behind us, and the order is another. */
 static int resolve_all(void)
 {
-	const struct link_map *object = _r_debug.r_map;
+	const struct link_map *object = ourselves();
+	const ElfW(Sym) * found;
 	struct definitions in;
 	void *next[NAMES];
 	size_t missing = 0;
@@ -387,17 +440,13 @@ static int resolve_all(void)
 	}
 	if (_r_debug.r_version > 1) /* there are other namespaces: of auditors, maybe */
 		return 0;
-	while (object && object->l_ld != _DYNAMIC)
-		object = object->l_next;
 	while (missing && object && (object = object->l_next)) {
 		if (!read_definitions(object, &in))
 			return 0;
 		for (size_t i = 0; in.buckets && i < NAMES; i++) {
-			const ElfW(Sym) * found;
-
 			if (next[i] || !names[i].exists)
 				continue;
-			found = find_symbol(&in, &names[i]);
+			found = find_symbol(&in, names[i].text, names[i].hash);
 			if (!found)
 				continue;
 			if (!is_plain(found))
@@ -406,12 +455,30 @@ static int resolve_all(void)
 			missing--;
 		}
 	}
+	for (size_t i = 0; missing && i < NAMES; i++)
+		missing -= names[i].exists && !next[i] && is_recent(i);
 	if (missing)
 		return 0;
 	for (size_t i = 0; i < NAMES; i++)
 		if (next[i])
 			memcpy((char *)&real + i * sizeof(void *), &next[i], sizeof(void *));
 	return 1;
+}
+
+void *real_find(const char *name)
+{
+	const struct link_map *object = ourselves();
+
+	return object ? find_from(object->l_next, name) : NULL;
+}
+
+/* Not by a reference: its version, GLIBC_2.32, would be needed. The program may have it, as a copy. */
+static void find_single_threaded(void)
+{
+	const char *found = find_from(_r_debug.r_map, "__libc_single_threaded");
+
+	if (found)
+		real.single_threaded = found;
 }
 
 #else
@@ -421,13 +488,24 @@ static int resolve_all(void)
 	return 0;
 }
 
+void *real_find(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+static void find_single_threaded(void)
+{
+}
+
 #endif
 
 AT_LOAD void real_resolve(int audited)
 {
 	void *next;
 
-	if (!audited && resolve_all())
+	find_single_threaded();
+	if (!(audited && HAS_DLSYM) && resolve_all())
 		return;
 		/* The build knows which names libc has (HAVE_name): dlsym allocates memory
 		 * when it does not find one. */

@@ -108,6 +108,7 @@ struct file_handle;
 #define REAL_MEMBER(type, name, parameters) type(*name) parameters;
 struct real {
 	REAL_FUNCTIONS(REAL_MEMBER)
+	const char *single_threaded; /* points to 0 where there may be several (sys/single_threaded.h) */
 };
 #undef REAL_MEMBER
 
@@ -116,5 +117,9 @@ extern INTERNAL struct real real;
 /* Look the next definitions up. Called once, from the constructor. With auditors (LD_AUDIT,
  * rtld-audit(7)) it is dlsym that does it, which asks them. */
 void real_resolve(int audited);
+
+/* As dlsym(RTLD_NEXT), which not every program has: glibc before 2.34 has it in libdl. Returns NULL
+ * where there is none. Other threads must not be loading libraries. */
+void *real_find(const char *name);
 
 #endif

@@ -25,11 +25,9 @@
 REAL_FUNCTIONS(HOOK_DECLARE)
 #undef HOOK_DECLARE
 
-extern char __libc_single_threaded __attribute__((weak)); /* from glibc 2.32 (sys/single_threaded.h) */
-
 static inline int may_have_threads(void)
 {
-	return !&__libc_single_threaded || !__libc_single_threaded;
+	return !*real.single_threaded;
 }
 
 /* For functions that return -1 and set errno. */

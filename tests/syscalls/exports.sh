@@ -14,7 +14,7 @@ done
 second='__vfork|__close|__clone|__open|__open64|_IO_popen|_IO_fopen|_IO_fdopen|_IO_fclose'
 is 'they are one set with the names that real.h resolves' "$(grep -vxE "__dprintf_chk|dprintf|$second" <<<"$listed")" \
 	"$(sed -n 's/^\tX([a-zA-Z_ *]*, \([a-zA-Z0-9_]*\),.*/\1/p' "$PROJECT/shim/core/real.h" | sort)"
-allowed='_IO_file_close _IO_file_jumps _IO_file_write _IO_wfile_jumps __cxa_finalize __errno_location __gmon_start__ __libc_single_threaded __register_atfork __stack_chk_fail _ITM_deregisterTMCloneTable
+allowed='_IO_file_close _IO_file_jumps _IO_file_write _IO_wfile_jumps __cxa_finalize __errno_location __gmon_start__ __register_atfork __stack_chk_fail _ITM_deregisterTMCloneTable
 _ITM_registerTMCloneTable _r_debug dl_iterate_phdr dlsym fileno_unlocked getauxval memchr memcmp memcpy memmem memmove memset stderr stdout strchr strcmp strcspn
 strlen strncmp strrchr strstr sysconf'
 # A build with sanitizers needs theirs.
@@ -25,6 +25,10 @@ is 'nothing of malloc, stdio, threads or lseek' '' \
 	"$(grep -E '^(malloc|calloc|realloc|free|.*printf.*|f?puts|fwrite|fopen.*|pthread_.*|lseek.*|getenv|__.*_chk)$' <<<"$undefined")"
 needed=$(readelf -d "$LIB" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -E 'san\.so' | sort | paste -sd' ')
 like 'no library is needed but libc' '^(ld-linux-[^ ]* )?libc\.[^ ]*$' "$needed"
+# A weak reference needs its version, too.
+versions=$(readelf -VW "$LIB" | sed -n 's/.*Name: GLIBC_\([0-9.]*\) .*/\1/p' | sort -Vu)
+is 'no version newer than glibc 2.28 is needed' 2.28 "$(printf '%s\n' $versions 2.28 | sort -V | tail -n 1)"
+is 'dlsym, which may be in a library that is not loaded, is weak' ' w ' "$(nm -D "$LIB" | grep -o ' . dlsym\(@.*\)\?$' | sed 's/dlsym.*//')"
 like 'initialized first' 'INITFIRST' "$(readelf -d "$LIB")"
 like 'all symbols bound at once' 'NOW' "$(readelf -d "$LIB")"
 ok 'no text relocations' bash -c "! readelf -d '$LIB' | grep -q TEXTREL"

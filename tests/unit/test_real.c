@@ -1,6 +1,7 @@
 #include "real.h"
 
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <string.h>
 
 /* dlsym, which auditors are to see, and the tables: what is behind this program. */
@@ -17,4 +18,19 @@ Test(real, is_what_dlsym_finds)
 	cr_expect_neq(real.write, bare.write);
 #define IS_SAME(type, name, parameters) cr_expect_eq(real.name, looked_up.name, "%s", #name);
 	REAL_FUNCTIONS(IS_SAME)
+}
+
+/* Where there is no dlsym. */
+Test(real, finds_what_dlsym_finds)
+{
+#define IS_FOUND(type, name, parameters) cr_expect_eq(real_find(#name), dlsym(RTLD_NEXT, #name), "%s", #name);
+	REAL_FUNCTIONS(IS_FOUND)
+	cr_expect_null(real_find("no_such_function"));
+}
+
+/* With as many threads as this process has. */
+Test(real, knows_of_threads)
+{
+	real_resolve(0);
+	cr_expect_eq(real.single_threaded, dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
 }
