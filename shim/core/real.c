@@ -500,6 +500,17 @@ static void find_single_threaded(void)
 
 #endif
 
+AT_LOAD int real_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *context)
+{
+	void *found = real_find("dl_iterate_phdr");
+	int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+
+	if (!found)
+		return dl_iterate_phdr(callback, context);
+	memcpy(&next, &found, sizeof(next));
+	return next(callback, context);
+}
+
 AT_LOAD void real_resolve(int audited)
 {
 	void *next;

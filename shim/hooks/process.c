@@ -30,7 +30,7 @@ AT_LOAD static int is_liburing(struct dl_phdr_info *object, size_t size, void *c
 AT_LOAD void process_watch(void)
 {
 	/* It writes through a ring, and sets it up with system calls of its own. */
-	if (dl_iterate_phdr(is_liburing, NULL))
+	if (real_iterate_phdr(is_liburing, NULL))
 		window_off();
 	if (__register_atfork)
 		__register_atfork(window_suspend, window_resume, window_resume_in_child, NULL);

@@ -138,7 +138,7 @@ AT_LOAD void streams_prepare(void)
 	include(&tables, _IO_wfile_jumps);
 	if (table_of(stdout) == (void *)_IO_file_jumps && is_as_expected(_IO_file_jumps) &&
 	    is_as_expected(_IO_wfile_jumps))
-		dl_iterate_phdr(is_relro, &tables);
+		real_iterate_phdr(is_relro, &tables);
 	if (tables.read_only)
 		atomic_store(&streams, STREAMS_SEEABLE);
 	else
