@@ -212,6 +212,7 @@ static void *next_definition(const char *name)
 		return next arguments;                                                                    \
 	}
 LAZY(void *, dlopen, (const char *file, int mode), (file, mode), NULL)
+LAZY(void *, dlmopen, (Lmid_t namespace, const char *file, int mode), (namespace, file, mode), NULL)
 LAZY(int, fclose, (FILE * stream), (stream), EOF)
 LAZY(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 LAZY(FILE *, fopen64, (const char *path, const char *mode), (path, mode), NULL)

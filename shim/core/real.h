@@ -9,6 +9,7 @@
 #define FASTALLOC_REAL_H
 
 #include <aio.h>
+#include <dlfcn.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ struct file_handle;
 	X(pid_t, vfork, (void))                                                                                       \
 	X(pid_t, _Fork, (void))                                                                                       \
 	X(void *, dlopen, (const char *file, int mode))                                                               \
+	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                                            \
 	X(int, prctl, (int option, ...))                                                                              \
 	X(long, syscall, (long number, ...))
 #define REAL_WHEN_CALLED(X)                                                                              \

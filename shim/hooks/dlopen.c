@@ -1,5 +1,6 @@
-/* dlopen: a library that is opened with RTLD_DEEPBIND finds libc's functions before ours,
- * so that what it writes to a file that is known would be seen by nobody (window.h). */
+/* dlopen, dlmopen: a library that is opened with RTLD_DEEPBIND, or in a namespace of its own, finds
+ * libc's functions before ours, or another libc's, so that what it writes to a file that is known
+ * would be seen by nobody (window.h). */
 #include "hook.h"
 #include "policy.h"
 #include "report.h"
@@ -7,20 +8,42 @@
 
 #include <dlfcn.h>
 
-/* Where it searches depends on who called it (dlopen(3), RUNPATH and $ORIGIN): it is
- * jumped to, with what this leaves in `mode`. */
-__attribute__((used)) static void *before_dlopen(long *mode)
+static void no_windows(const char *message)
 {
-	if (!(*mode & RTLD_DEEPBIND) || !library_is_active())
-		return (void *)real.dlopen;
-	if (policy_of_program(KEY_DEEPBIND) == DEEPBIND_IGNORE) {
+	if (!window_possible())
+		return;
+	report_message(LOG_INFO, message);
+	window_off();
+}
+
+static void before_deepbind(long *mode)
+{
+	if (policy_of_program(KEY_DEEPBIND) == DEEPBIND_IGNORE)
 		*mode &= ~(long)RTLD_DEEPBIND;
-	} else if (window_possible()) {
-		report_message(LOG_INFO, "the program opened a library with RTLD_DEEPBIND: no windows any more "
-					 "(see deepbind in preload.conf)");
-		window_off();
-	}
+	else
+		no_windows("the program opened a library with RTLD_DEEPBIND: no windows any more "
+			   "(see deepbind in preload.conf)");
+}
+
+/* Where they search depends on who called them (dlopen(3), RUNPATH and $ORIGIN): they are
+ * jumped to, with what this leaves in argument[0], the mode. */
+__attribute__((used)) static void *before_dlopen(long *argument)
+{
+	if (argument[0] & RTLD_DEEPBIND && library_is_active())
+		before_deepbind(argument);
 	return (void *)real.dlopen;
+}
+
+/* argument[2]: the namespace. */
+__attribute__((used)) static void *before_dlmopen(long *argument)
+{
+	if (library_is_active()) {
+		if (argument[2] != LM_ID_BASE)
+			no_windows("the program opened a library in a namespace of its own: no windows any more");
+		else if (argument[0] & RTLD_DEEPBIND)
+			before_deepbind(argument);
+	}
+	return (void *)real.dlmopen;
 }
 
 #if defined(__x86_64__)
@@ -36,7 +59,20 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\n"
 	"popq %rsi\n.cfi_adjust_cfa_offset -8\n"
 	"popq %rdi\n.cfi_adjust_cfa_offset -8\n"
 	"jmp *%rax\n"
-	".cfi_endproc\n.size dlopen, . - dlopen\n");
+	".cfi_endproc\n.size dlopen, . - dlopen\n"
+	".globl dlmopen\n.type dlmopen, @function\n"
+	"dlmopen:\n.cfi_startproc\n"
+	"endbr64\n"
+	"pushq %rdi\n.cfi_adjust_cfa_offset 8\n"
+	"pushq %rsi\n.cfi_adjust_cfa_offset 8\n"
+	"pushq %rdx\n.cfi_adjust_cfa_offset 8\n"
+	"movq %rsp, %rdi\n"
+	"call before_dlmopen\n"
+	"popq %rdx\n.cfi_adjust_cfa_offset -8\n"
+	"popq %rsi\n.cfi_adjust_cfa_offset -8\n"
+	"popq %rdi\n.cfi_adjust_cfa_offset -8\n"
+	"jmp *%rax\n"
+	".cfi_endproc\n.size dlmopen, . - dlmopen\n");
 #elif defined(__aarch64__)
 __asm__(".text\n.globl dlopen\n.type dlopen, %function\n"
 	"dlopen:\n.cfi_startproc\n"
@@ -48,5 +84,18 @@ __asm__(".text\n.globl dlopen\n.type dlopen, %function\n"
 	"ldp x1, x0, [sp, 16]\n"
 	"ldp x29, x30, [sp], 32\n.cfi_adjust_cfa_offset -32\n.cfi_restore x29\n.cfi_restore x30\n"
 	"br x16\n"
-	".cfi_endproc\n.size dlopen, . - dlopen\n");
+	".cfi_endproc\n.size dlopen, . - dlopen\n"
+	".globl dlmopen\n.type dlmopen, %function\n"
+	"dlmopen:\n.cfi_startproc\n"
+	"stp x29, x30, [sp, -48]!\n.cfi_adjust_cfa_offset 48\n.cfi_rel_offset x29, 0\n.cfi_rel_offset x30, 8\n"
+	"stp x2, x1, [sp, 16]\n"
+	"str x0, [sp, 32]\n"
+	"add x0, sp, 16\n"
+	"bl before_dlmopen\n"
+	"mov x16, x0\n"
+	"ldp x2, x1, [sp, 16]\n"
+	"ldr x0, [sp, 32]\n"
+	"ldp x29, x30, [sp], 48\n.cfi_adjust_cfa_offset -48\n.cfi_restore x29\n.cfi_restore x30\n"
+	"br x16\n"
+	".cfi_endproc\n.size dlmopen, . - dlmopen\n");
 #endif

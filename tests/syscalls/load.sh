@@ -139,7 +139,7 @@ is 'in a chroot with nothing else' "pfa=0 size=$MiB blocks=4096" "$(printf '[def
 
 # Libraries that the program opens itself.
 config '[default]' 'posix_fallocate = refuse' 'write = preallocate'
-opened() { # FILE [deep]: what early.c found when it was opened
+opened() { # FILE [deep|apart]: what early.c found when it was opened
 	rm -f "$R/early"
 	EARLY=$R/early FASTALLOC_LOG=info load "$BUILD/tests/opener" "$@"
 	cat "$R/early" "$OUT" 2>/dev/null | tr -d '\0'
@@ -148,6 +148,9 @@ like 'dlopen: by the RUNPATH of its caller' 'fallocate:95 ' "$(opened libearly.s
 is 'dlopen: the same error as without' "$("$BUILD/tests/opener" none.so)" "$(opened none.so)"
 like 'RTLD_DEEPBIND goes past us' 'fallocate:0 ' "$(opened libearly.so deep)"
 like 'and there are no windows any more' 'RTLD_DEEPBIND: no windows' "$(cat "$ERR")"
+like 'dlmopen: a namespace goes past us' 'fallocate:0 ' "$(opened libearly.so apart)"
+like 'and there are no windows any more' 'namespace of its own: no windows' "$(cat "$ERR")"
+is 'dlmopen: the same error as without' "$("$BUILD/tests/opener" none.so apart)" "$(opened none.so apart)"
 config '[default]' 'posix_fallocate = refuse' '[program opener]' 'deepbind = ignore'
 like 'deepbind = ignore: it does not' 'fallocate:95 ' "$(opened libearly.so deep)"
 is 'and windows stay possible' 0 "$(grep -c 'no windows' "$ERR")"

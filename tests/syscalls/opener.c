@@ -1,5 +1,6 @@
 /*
- * opener LIBRARY [deep]: opens it, with RTLD_DEEPBIND if told to, and says what dlopen says.
+ * opener LIBRARY [deep|apart]: opens it, with RTLD_DEEPBIND or in a namespace of its own if told to, and
+ * says what dlopen says.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -7,11 +8,12 @@
 
 int main(int argc, char **argv)
 {
-	int mode = RTLD_NOW | (argc > 2 ? RTLD_DEEPBIND : 0);
+	int apart = argc > 2 && argv[2][0] == 'a';
+	int mode = RTLD_NOW | (argc > 2 && !apart ? RTLD_DEEPBIND : 0);
 
 	if (argc < 2)
 		return 2;
-	if (!dlopen(argv[1], mode))
+	if (!(apart ? dlmopen(LM_ID_NEWLM, argv[1], mode) : dlopen(argv[1], mode)))
 		puts(dlerror());
 	return 0;
 }
