@@ -161,12 +161,12 @@ static void enter(struct description *d)
 }
 
 /* No signal handler may find the description held by the thread it interrupted: it
- * could write to it, and would wait for ever. */
-static void block_signals(uint64_t *before)
+ * could write to it, and would wait for ever. Returns 0 where a sandbox forbids it. */
+static int block_signals(uint64_t *before)
 {
 	const uint64_t all = UINT64_MAX;
 
-	SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, before, sizeof(all));
+	return SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, before, sizeof(all)) == 0;
 }
 
 static void restore_signals(const uint64_t *before)
@@ -186,7 +186,8 @@ static int hold(struct description *d, unsigned writers, uint64_t *signals)
 {
 	uint64_t state;
 
-	block_signals(signals);
+	if (!block_signals(signals))
+		return 0;
 	DELAY();
 	state = atomic_load(&d->state);
 	while (!(state & HELD) && (state & WRITERS) == writers && atomic_load(&d->process) == sys_getpid())
@@ -209,7 +210,8 @@ static int hold_when_idle(struct description *d, uint64_t *signals)
 {
 	uint64_t state;
 
-	block_signals(signals);
+	if (!block_signals(signals))
+		return 0;
 	DELAY();
 	state = atomic_load(&d->state);
 	while (!(state & HELD) && atomic_load(&d->process) == sys_getpid()) {
@@ -477,7 +479,8 @@ static void heal_appended(int fd)
 	uint64_t signals;
 	struct file file;
 
-	block_signals(&signals);
+	if (!block_signals(&signals))
+		return;
 	if (!policy_of(fd, NULL, &file) && S_ISREG(file.mode) && file.traits & TRAIT_CHAIN &&
 	    !(file.traits & TRAIT_SYNCHRONOUS) && file.policy.value[KEY_WRITE] == WRITE_PREALLOCATE)
 		cut_if_sole(fd, NULL, CALL_HEAL);

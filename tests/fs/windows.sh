@@ -51,6 +51,12 @@ config '[default]' 'write = preallocate'
 traced dd if=/dev/zero of=a bs=64K seek=16 count=4 conv=notrunc status=none
 is 'ext4: a file that was there gets one' "$MiB+524288" "$(windows)"
 
+# Signals could not be blocked: then there is no window, and the mask is not touched.
+strace -f -qq -o "$dir/trace" -e inject=rt_sigprocmask:error=EPERM -E LD_PRELOAD="$BUILD/libfastalloc.so" \
+	"$act" a wronly,creat,trunc write 1M 1 write 1M 1 >/dev/null
+is 'signals cannot be blocked: no window' '' "$(windows)"
+is 'and the mask is not set to anything' 0 "$(grep -c SIG_SETMASK "$dir/trace")"
+
 # What is not ours
 is "the program's own preallocation stays" "$(plain b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)" \
 	"$(do_with b wronly,creat,trunc fa keep 0 8M write 256K 1 write 256K 1 close blocks)"
