@@ -584,6 +584,19 @@ static int fill_past(struct filler *f, struct extent past)
 	return error == EBADF ? 0 : error;
 }
 
+/* Is a file that ends at `end` too large? vfs_fallocate has asked the limit of the mount; that of
+ * an ext4 file without extents, which is mapped by three levels of indirect blocks, is less. */
+static int is_too_large(const struct filler *f, off64_t end)
+{
+	struct statfs64 fs;
+	off64_t each;
+
+	if (memcmp(f->file->fstype, "ext", 3) != 0 || sys_fstatfs(f->fd, &fs) < 0)
+		return 0;
+	each = (off64_t)fs.f_bsize / 4;
+	return end > (12 + each + each * each + each * each * each) * (off64_t)fs.f_bsize;
+}
+
 static void open_scratch(struct filler *f)
 {
 	f->scratch = sys_mmap(SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -668,7 +681,7 @@ int fill(int fd, struct extent want, const struct file *file, enum answer *answe
 		return EOPNOTSUPP;
 	below = (struct extent){want.start, extent_min(want.end, file->size)};
 	past = (struct extent){extent_max(want.start, file->size), want.end};
-	if (extent_length(past) && (uint64_t)want.end > f.limit)
+	if (extent_length(past) && ((uint64_t)want.end > f.limit || is_too_large(&f, want.end)))
 		return EFBIG;
 	if (extent_length(below) && (f.flags & O_ACCMODE) == O_WRONLY && extent_next_hole(fd, below, &hole))
 		return EBADF;
