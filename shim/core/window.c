@@ -837,10 +837,8 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 	flags = atomic_load(&d->flags);
 	if (at == WINDOW_AT_POSITION)
 		at = (off64_t)SYS3(SYS_lseek, fd, 0, SEEK_CUR);
-	if (at < 0 || at > INT64_MAX / 4) {
-		trim(d, fd);
+	if (at < 0 || at > INT64_MAX / 4)
 		return 0;
-	}
 	until = at + count;
 	if (until <= size || until <= d->end) {
 		atomic_store(&d->budget, (size > d->end ? size : d->end) - until);
