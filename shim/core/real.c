@@ -354,6 +354,8 @@ static int read_definitions(const struct link_map *object, struct definitions *i
 		hash |= entry->d_tag == DT_GNU_HASH;
 		old_hash |= entry->d_tag == DT_HASH;
 	}
+	if (!in->symbols || !in->strings)
+		in->buckets = 0;
 	return hash || !old_hash;
 }
 

@@ -91,6 +91,8 @@ once() {
 	runs=$((runs + 1))
 	trace=$(<"$TRACE")
 	if [[ $trace != *INJECTED* ]]; then
+		# Files of /proc can be shorter by now.
+		[ "$1" = read ] && [ "$out" = "$want" ] && same=$((same + 1)) && return
 		wrong+="$1 $2 $3: was not made; "
 	elif [ "$out" = "$want" ]; then
 		same=$((same + 1))
