@@ -9,22 +9,18 @@
 
 int64_t cut_clock(void)
 {
-	struct {
-		int64_t seconds, nanoseconds;
-	} now = {0, 0};
+	struct sys_time now = {0, 0};
 
-	SYS2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	sys_clock(CLOCK_MONOTONIC, &now);
 	return now.seconds * 1000 + now.nanoseconds / 1000000;
 }
 
 int cut_past_end(int fd, const struct statx *stx, int64_t leased)
 {
-	const struct {
-		int64_t seconds, nanoseconds;
-	} times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
+	const struct sys_time times[2] = {{0, UTIME_OMIT}, {stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec}};
 	int error;
 
 	DELAY();
 	error = cut_clock() - leased > LEASE_TRUSTED ? ETIME : -sys_ftruncate(fd, (off64_t)stx->stx_size);
-	return error ? error : (int)SYS4(SYS_utimensat, fd, NULL, times, 0);
+	return error ? error : sys_set_times(fd, times);
 }

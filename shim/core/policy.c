@@ -141,11 +141,9 @@ uint64_t policy_of_program(enum key key)
 
 static int64_t seconds_now(void)
 {
-	struct {
-		int64_t seconds, nanoseconds;
-	} now = {0, 0};
+	struct sys_time now = {0, 0};
 
-	SYS2(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, &now);
+	sys_clock(CLOCK_MONOTONIC_COARSE, &now);
 	return now.seconds;
 }
 

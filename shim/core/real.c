@@ -28,8 +28,6 @@ static long with_errno(long result)
 		return (type)with_errno((long)call); \
 	}
 
-/* The kernel takes the offset of pwritev in two halves and, on 64-bit, ignores the upper (fs/read_write.c). */
-#define PWRITEV(fd, iov, count, offset)    SYS5(SYS_pwritev, fd, iov, count, offset, 0)
 #define OPEN(directory, path, flags, mode) SYS4(SYS_openat, directory, path, flags, mode)
 #define CREATE                             (O_CREAT | O_WRONLY | O_TRUNC)
 
@@ -47,8 +45,8 @@ BARE(int, fallocate, (int fd, int mode, off_t offset, off_t length), sys_falloca
 BARE(int, fallocate64, (int fd, int mode, off64_t offset, off64_t length), sys_fallocate(fd, mode, offset, length))
 BARE(int, ftruncate, (int fd, off_t length), sys_ftruncate(fd, length))
 BARE(int, ftruncate64, (int fd, off64_t length), sys_ftruncate(fd, length))
-BARE(int, truncate, (const char *path, off_t length), SYS2(SYS_truncate, path, length))
-BARE(int, truncate64, (const char *path, off64_t length), SYS2(SYS_truncate, path, length))
+BARE(int, truncate, (const char *path, off_t length), sys_truncate(path, length))
+BARE(int, truncate64, (const char *path, off64_t length), sys_truncate(path, length))
 BARE(int, fsync, (int fd), SYS1(SYS_fsync, fd))
 BARE(int, fdatasync, (int fd), sys_fdatasync(fd))
 BARE(ssize_t, write, (int fd, const void *buffer, size_t count), sys_write(fd, buffer, count))
@@ -59,8 +57,9 @@ BARE(ssize_t, pwrite64, (int fd, const void *buffer, size_t count, off64_t offse
 BARE(ssize_t, __pwrite64, (int fd, const void *buffer, size_t count, off64_t offset),
      sys_pwrite(fd, buffer, count, offset))
 BARE(ssize_t, writev, (int fd, const struct iovec *iov, int count), SYS3(SYS_writev, fd, iov, count))
-BARE(ssize_t, pwritev, (int fd, const struct iovec *iov, int count, off_t offset), PWRITEV(fd, iov, count, offset))
-BARE(ssize_t, pwritev64, (int fd, const struct iovec *iov, int count, off64_t offset), PWRITEV(fd, iov, count, offset))
+BARE(ssize_t, pwritev, (int fd, const struct iovec *iov, int count, off_t offset), sys_pwritev(fd, iov, count, offset))
+BARE(ssize_t, pwritev64, (int fd, const struct iovec *iov, int count, off64_t offset),
+     sys_pwritev(fd, iov, count, offset))
 BARE(ssize_t, pwritev2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
      sys_pwritev2(fd, iov, count, offset, flags))
 BARE(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags),
@@ -69,20 +68,20 @@ BARE(ssize_t, copy_file_range,
      (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags),
      SYS6(SYS_copy_file_range, in, in_offset, out, out_offset, length, flags))
 BARE(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count), SYS4(SYS_sendfile, out, in, offset, count))
-BARE(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count), SYS4(SYS_sendfile, out, in, offset, count))
+BARE(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count), sys_sendfile64(out, in, offset, count))
 BARE(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t length, unsigned flags),
      SYS6(SYS_splice, in, in_offset, out, out_offset, length, flags))
 BARE(int, creat, (const char *path, mode_t mode), OPEN(AT_FDCWD, path, CREATE, mode))
-BARE(int, creat64, (const char *path, mode_t mode), OPEN(AT_FDCWD, path, CREATE, mode))
+BARE(int, creat64, (const char *path, mode_t mode), OPEN(AT_FDCWD, path, CREATE | O_LARGEFILE, mode))
 BARE(int, __open_2, (const char *path, int flags), OPEN(AT_FDCWD, path, flags, 0))
-BARE(int, __open64_2, (const char *path, int flags), OPEN(AT_FDCWD, path, flags, 0))
+BARE(int, __open64_2, (const char *path, int flags), OPEN(AT_FDCWD, path, flags | O_LARGEFILE, 0))
 BARE(int, __openat_2, (int directory, const char *path, int flags), OPEN(directory, path, flags, 0))
-BARE(int, __openat64_2, (int directory, const char *path, int flags), OPEN(directory, path, flags, 0))
+BARE(int, __openat64_2, (int directory, const char *path, int flags), OPEN(directory, path, flags | O_LARGEFILE, 0))
 BARE(int, open_by_handle_at, (int mount, struct file_handle *handle, int flags),
      SYS3(SYS_open_by_handle_at, mount, handle, flags))
 BARE(int, close, (int fd), SYS1(SYS_close, fd))
 BARE(int, close_range, (unsigned first, unsigned last, int flags), SYS3(SYS_close_range, first, last, flags))
-BARE(int, fchown, (int fd, uid_t owner, gid_t group), SYS3(SYS_fchown, fd, owner, group))
+BARE(int, fchown, (int fd, uid_t owner, gid_t group), sys_fchown(fd, owner, group))
 BARE(int, fchmod, (int fd, mode_t mode), SYS2(SYS_fchmod, fd, mode))
 BARE(int, dup, (int fd), SYS1(SYS_dup, fd))
 BARE(int, dup2, (int fd, int to), fd == to ? SYS2(SYS_fcntl, fd, F_GETFD) < 0 ? -EBADF : fd : SYS3(SYS_dup3, fd, to, 0))
@@ -100,33 +99,33 @@ static void bare_closefrom(int first)
 	SYS3(SYS_close_range, first < 0 ? 0 : first, UINT32_MAX, 0);
 }
 
-#define BARE_OPEN(name)                                              \
-	static int bare_##name(const char *path, int flags, ...)     \
-	{                                                            \
-		va_list arguments;                                   \
-		int mode;                                            \
-                                                                     \
-		va_start(arguments, flags);                          \
-		mode = va_arg(arguments, int);                       \
-		va_end(arguments);                                   \
-		return (int)with_errno(sys_open(path, flags, mode)); \
+#define BARE_OPEN(name, more)                                                       \
+	static int bare_##name(const char *path, int flags, ...)                    \
+	{                                                                           \
+		va_list arguments;                                                  \
+		int mode;                                                           \
+                                                                                    \
+		va_start(arguments, flags);                                         \
+		mode = va_arg(arguments, int);                                      \
+		va_end(arguments);                                                  \
+		return (int)with_errno(OPEN(AT_FDCWD, path, flags | (more), mode)); \
 	}
-BARE_OPEN(open)
-BARE_OPEN(open64)
+BARE_OPEN(open, 0)
+BARE_OPEN(open64, O_LARGEFILE)
 
-#define BARE_OPENAT(name)                                                               \
-	static int bare_##name(int directory, const char *path, int flags, ...)         \
-	{                                                                               \
-		va_list arguments;                                                      \
-		int mode;                                                               \
-                                                                                        \
-		va_start(arguments, flags);                                             \
-		mode = va_arg(arguments, int);                                          \
-		va_end(arguments);                                                      \
-		return (int)with_errno(SYS4(SYS_openat, directory, path, flags, mode)); \
+#define BARE_OPENAT(name, more)                                                      \
+	static int bare_##name(int directory, const char *path, int flags, ...)      \
+	{                                                                            \
+		va_list arguments;                                                   \
+		int mode;                                                            \
+                                                                                     \
+		va_start(arguments, flags);                                          \
+		mode = va_arg(arguments, int);                                       \
+		va_end(arguments);                                                   \
+		return (int)with_errno(OPEN(directory, path, flags | (more), mode)); \
 	}
-BARE_OPENAT(openat)
-BARE_OPENAT(openat64)
+BARE_OPENAT(openat, 0)
+BARE_OPENAT(openat64, O_LARGEFILE)
 
 #define BARE_FCNTL(name)                                                  \
 	static int bare_##name(int fd, int command, ...)                  \

@@ -21,8 +21,8 @@ static const char level_names[][6] = {"off", "error", "info", "debug"};
 struct counters {
 	atomic_int pid; /* the process they belong to; 0 in a forked child */
 	struct {
-		atomic_ulong seen, failed, bytes, nanoseconds;
-		atomic_ulong answered[ANSWER_COUNT];
+		_Atomic uint64_t seen, failed, bytes, nanoseconds;
+		_Atomic uint64_t answered[ANSWER_COUNT];
 	} call[CALL_COUNT];
 };
 
@@ -102,9 +102,6 @@ static void put_escaped(struct line *line, const char *string)
 static void write_quietly(int fd, const char *bytes, size_t count)
 {
 	const uint64_t both = 1ULL << (SIGPIPE - 1) | 1ULL << (SIGXFSZ - 1);
-	const struct {
-		int64_t seconds, nanoseconds;
-	} at_once = {0, 0};
 	uint64_t before, pending = 0, ours;
 
 	if (SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &both, &before, sizeof(both)) < 0)
@@ -112,7 +109,7 @@ static void write_quietly(int fd, const char *bytes, size_t count)
 	SYS2(SYS_rt_sigpending, &pending, sizeof(pending));
 	ours = both & ~pending;
 	if (sys_write(fd, bytes, count) < 0 && ours)
-		SYS4(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof(ours));
+		sys_take_signal(&ours, NULL);
 	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 }
 
@@ -241,12 +238,10 @@ AT_LOAD void report_init(const char *log, const char *statistics, const char *pr
 
 static uint64_t now(void)
 {
-	struct {
-		uint64_t seconds, nanoseconds;
-	} time = {0, 0};
+	struct sys_time time = {0, 0};
 
-	SYS2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
-	return time.seconds * 1000000000 + time.nanoseconds;
+	sys_clock(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.seconds * 1000000000 + (uint64_t)time.nanoseconds;
 }
 
 uint64_t report_clock(void)
@@ -262,7 +257,7 @@ static void count_call(enum call call, struct extent range, enum answer answer, 
 	if (error > 0)
 		atomic_fetch_add_explicit(&counters->call[call].failed, 1, memory_order_relaxed);
 	else if (answer != ANSWER_PASSED) /* what became of those is not known here */
-		atomic_fetch_add_explicit(&counters->call[call].bytes, (unsigned long)extent_length(range),
+		atomic_fetch_add_explicit(&counters->call[call].bytes, (uint64_t)extent_length(range),
 					  memory_order_relaxed);
 }
 
@@ -374,7 +369,7 @@ static int expand(const char *from, int pid, char *to, size_t size)
 	return 0;
 }
 
-static void put_member(struct line *line, const char *name, atomic_ulong *value)
+static void put_member(struct line *line, const char *name, _Atomic uint64_t *value)
 {
 	put(line, "\"");
 	put(line, name);

@@ -52,8 +52,14 @@ static inline long sys_call(long n, long a, long b, long c, long d, long e, long
 	return x0;
 }
 
+#elif defined(__i386__)
+
+/* A function of its own (sys-i386.S): six arguments leave no register to the code around it, nor
+ * can what is pushed be told to unwinders there. */
+long sys_call(long n, long a, long b, long c, long d, long e, long f) __attribute__((visibility("hidden")));
+
 #else
-#error "fastalloc: no system call sequence for this architecture yet (x86-64 and aarch64 have one)"
+#error "fastalloc: no system call sequence for this architecture yet (x86-64, i386 and aarch64 have one)"
 #endif
 
 /* Was a call interrupted that is to be made again? Signals come to an end; a file system that
@@ -71,6 +77,12 @@ static inline int sys_interrupted(long result, unsigned *interrupted)
 #define SYS5(n, a, b, c, d, e)    sys_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define SYS6(n, a, b, c, d, e, f) sys_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+struct sys_time {
+	int64_t seconds, nanoseconds;
+};
+
+#ifdef __LP64__
+
 static inline int sys_fallocate(int fd, int mode, off64_t offset, off64_t length)
 {
 	return (int)SYS4(SYS_fallocate, fd, mode, offset, length);
@@ -79,6 +91,16 @@ static inline int sys_fallocate(int fd, int mode, off64_t offset, off64_t length
 static inline int sys_ftruncate(int fd, off64_t length)
 {
 	return (int)SYS2(SYS_ftruncate, fd, length);
+}
+
+static inline int sys_truncate(const char *path, off64_t length)
+{
+	return (int)SYS2(SYS_truncate, path, length);
+}
+
+static inline off64_t sys_lseek(int fd, off64_t offset, int whence)
+{
+	return (off64_t)SYS3(SYS_lseek, fd, offset, whence);
 }
 
 static inline ssize_t sys_pread(int fd, void *buffer, size_t count, off64_t offset)
@@ -91,15 +113,176 @@ static inline ssize_t sys_pwrite(int fd, const void *buffer, size_t count, off64
 	return SYS4(SYS_pwrite64, fd, buffer, count, offset);
 }
 
+/* The kernel takes the offset of these two in two halves and, on 64-bit, ignores the upper (fs/read_write.c). */
+static inline ssize_t sys_pwritev(int fd, const struct iovec *iov, int count, off64_t offset)
+{
+	return SYS5(SYS_pwritev, fd, iov, count, offset, 0);
+}
+
 static inline ssize_t sys_pwritev2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
 {
-	/* The kernel takes the offset in two halves and, on 64-bit, ignores the upper (fs/read_write.c). */
 	return SYS6(SYS_pwritev2, fd, iov, count, offset, 0, flags);
+}
+
+static inline ssize_t sys_sendfile64(int out, int in, off64_t *offset, size_t count)
+{
+	return SYS4(SYS_sendfile, out, in, offset, count);
+}
+
+static inline int sys_fcntl(int fd, int command, const void *argument)
+{
+	return (int)SYS3(SYS_fcntl, fd, command, argument);
+}
+
+static inline int sys_fchown(int fd, uid_t owner, gid_t group)
+{
+	return (int)SYS3(SYS_fchown, fd, owner, group);
+}
+
+static inline int sys_fstatfs(int fd, struct statfs64 *sfs)
+{
+	return (int)SYS2(SYS_fstatfs, fd, sfs);
+}
+
+static inline int sys_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
+{
+	return (int)SYS4(SYS_sync_file_range, fd, offset, length, flags);
+}
+
+/* On success the address; on failure -errno, as MAP_FAILED has no room for it. */
+static inline void *sys_mmap(size_t length, int protection, int flags, int fd, off64_t offset)
+{
+	return (void *)SYS6(SYS_mmap, 0, length, protection, flags, fd, offset);
+}
+
+static inline int sys_clock(int clock, struct sys_time *now)
+{
+	return (int)SYS2(SYS_clock_gettime, clock, now);
+}
+
+static inline int sys_set_times(int fd, const struct sys_time times[2])
+{
+	return (int)SYS4(SYS_utimensat, fd, NULL, times, 0);
+}
+
+#else /* i386: 64 bits are two arguments, the lower half first */
+
+#define SYS_HALVES(value) (long)(value), (long)((value) >> 32)
+
+static inline int sys_fallocate(int fd, int mode, off64_t offset, off64_t length)
+{
+	return (int)sys_call(SYS_fallocate, fd, mode, SYS_HALVES(offset), SYS_HALVES(length));
+}
+
+static inline int sys_ftruncate(int fd, off64_t length)
+{
+	return (int)sys_call(SYS_ftruncate64, fd, SYS_HALVES(length), 0, 0, 0);
+}
+
+static inline int sys_truncate(const char *path, off64_t length)
+{
+	return (int)sys_call(SYS_truncate64, (long)path, SYS_HALVES(length), 0, 0, 0);
+}
+
+static inline off64_t sys_lseek(int fd, off64_t offset, int whence)
+{
+	off64_t result;
+	long error = SYS5(SYS__llseek, fd, offset >> 32, offset, &result, whence);
+
+	return error ? error : result;
+}
+
+static inline ssize_t sys_pread(int fd, void *buffer, size_t count, off64_t offset)
+{
+	return sys_call(SYS_pread64, fd, (long)buffer, (long)count, SYS_HALVES(offset), 0);
+}
+
+static inline ssize_t sys_pwrite(int fd, const void *buffer, size_t count, off64_t offset)
+{
+	return sys_call(SYS_pwrite64, fd, (long)buffer, (long)count, SYS_HALVES(offset), 0);
+}
+
+static inline ssize_t sys_pwritev(int fd, const struct iovec *iov, int count, off64_t offset)
+{
+	return sys_call(SYS_pwritev, fd, (long)iov, count, SYS_HALVES(offset), 0);
+}
+
+static inline ssize_t sys_pwritev2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+{
+	return sys_call(SYS_pwritev2, fd, (long)iov, count, SYS_HALVES(offset), flags);
+}
+
+static inline ssize_t sys_sendfile64(int out, int in, off64_t *offset, size_t count)
+{
+	return SYS4(SYS_sendfile64, out, in, offset, count);
+}
+
+static inline int sys_fcntl(int fd, int command, const void *argument)
+{
+	return (int)SYS3(SYS_fcntl64, fd, command, argument);
+}
+
+static inline int sys_fchown(int fd, uid_t owner, gid_t group)
+{
+	return (int)SYS3(SYS_fchown32, fd, owner, group);
+}
+
+static inline int sys_fstatfs(int fd, struct statfs64 *sfs)
+{
+	return (int)SYS3(SYS_fstatfs64, fd, sizeof(*sfs), sfs);
+}
+
+static inline int sys_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
+{
+	return (int)sys_call(SYS_sync_file_range, fd, SYS_HALVES(offset), SYS_HALVES(length), (long)flags);
+}
+
+/* In units of 4 KiB, which reaches up to 16 TiB. */
+static inline void *sys_mmap(size_t length, int protection, int flags, int fd, off64_t offset)
+{
+	if (offset >> 12 > UINT32_MAX)
+		return (void *)-EOVERFLOW;
+	return (void *)SYS6(SYS_mmap2, 0, length, protection, flags, fd, offset >> 12);
+}
+
+/* The calls with 64 bits are those of Linux 5.1. */
+static inline int sys_clock(int clock, struct sys_time *now)
+{
+	long words[2];
+	int error = (int)SYS2(SYS_clock_gettime64, clock, now);
+
+	if (!error)
+		return 0;
+	error = (int)SYS2(SYS_clock_gettime, clock, words);
+	if (!error)
+		*now = (struct sys_time){words[0], words[1]};
+	return error;
+}
+
+static inline int sys_set_times(int fd, const struct sys_time times[2])
+{
+	const long words[4] = {(long)times[0].seconds, (long)times[0].nanoseconds, (long)times[1].seconds,
+			       (long)times[1].nanoseconds};
+	int error = (int)SYS4(SYS_utimensat_time64, fd, NULL, times, 0);
+
+	if (error != -ENOSYS || words[0] != times[0].seconds || words[2] != times[1].seconds)
+		return error;
+	return (int)SYS4(SYS_utimensat, fd, NULL, words, 0);
+}
+
+#endif
+
+/* Is this one of the signals pending? Takes it off then, and returns it; never waits. */
+static inline int sys_take_signal(const uint64_t *signals, void *info)
+{
+	static const long at_once[2] = {0, 0};
+
+	return (int)SYS4(SYS_rt_sigtimedwait, signals, info, at_once, sizeof(*signals));
 }
 
 static inline int sys_open(const char *path, int flags, int mode)
 {
-	return (int)SYS4(SYS_openat, AT_FDCWD, path, flags, mode);
+	return (int)SYS4(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode);
 }
 
 static inline int sys_close(int fd)
@@ -122,11 +305,6 @@ static inline ssize_t sys_readlink(const char *path, char *buffer, size_t size)
 	return SYS4(SYS_readlinkat, AT_FDCWD, path, buffer, size);
 }
 
-static inline int sys_fcntl(int fd, int command, const void *argument)
-{
-	return (int)SYS3(SYS_fcntl, fd, command, argument);
-}
-
 static inline int sys_ioctl(int fd, unsigned long request, void *argument)
 {
 	return (int)SYS3(SYS_ioctl, fd, request, argument);
@@ -143,25 +321,9 @@ static inline int sys_statx(int fd, const char *path, int flags, unsigned mask, 
 	return error;
 }
 
-static inline int sys_fstatfs(int fd, struct statfs64 *sfs)
-{
-	return (int)SYS2(SYS_fstatfs, fd, sfs);
-}
-
 static inline int sys_fdatasync(int fd)
 {
 	return (int)SYS1(SYS_fdatasync, fd);
-}
-
-static inline int sys_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
-{
-	return (int)SYS4(SYS_sync_file_range, fd, offset, length, flags);
-}
-
-/* On success the address; on failure -errno, as MAP_FAILED has no room for it. */
-static inline void *sys_mmap(size_t length, int protection, int flags, int fd, off64_t offset)
-{
-	return (void *)SYS6(SYS_mmap, 0, length, protection, flags, fd, offset);
 }
 
 static inline int sys_map_failed(const void *address)

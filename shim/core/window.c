@@ -260,10 +260,9 @@ static int take_lease(int fd)
 
 static int next_pending(int signal, siginfo_t *info)
 {
-	static const int64_t at_once[2] = {0, 0};
 	const uint64_t set = SIGNAL_SET(signal);
 
-	return SYS4(SYS_rt_sigtimedwait, &set, info, at_once, sizeof(set)) == signal;
+	return sys_take_signal(&set, info) == signal;
 }
 
 static int send_again(int signal, const siginfo_t *info)
@@ -836,7 +835,7 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		return 0;
 	flags = atomic_load(&d->flags);
 	if (at == WINDOW_AT_POSITION)
-		at = (off64_t)SYS3(SYS_lseek, fd, 0, SEEK_CUR);
+		at = sys_lseek(fd, 0, SEEK_CUR);
 	if (at < 0 || at > INT64_MAX / 4)
 		return 0;
 	until = at + count;

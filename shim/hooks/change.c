@@ -52,3 +52,4 @@ HOOK int ioctl(int fd, unsigned long request, ...)
 		window_end(fd);
 	return real.ioctl(fd, request, argument);
 }
+WITH_TIME64(int __ioctl_time64(int fd, unsigned long request, ...), ioctl)

@@ -84,6 +84,7 @@ static int ends_windows(int command, const void *argument)
 FCNTL(fcntl)
 FCNTL(fcntl64)
 FCNTL(__fcntl)
+WITH_TIME64(int __fcntl_time64(int fd, int command, ...), fcntl64)
 
 /* The most that are passed in one message (net/core/scm.c, SCM_MAX_FD). */
 #define MOST_PASSED 253
@@ -124,6 +125,7 @@ HOOK ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 		pass_on(message);
 	return real.sendmsg(fd, message, flags);
 }
+WITH_TIME64(ssize_t __sendmsg64(int fd, const struct msghdr *message, int flags), sendmsg)
 
 HOOK int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
@@ -131,3 +133,4 @@ HOOK int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 		pass_on(&messages[i].msg_hdr);
 	return real.sendmmsg(fd, messages, count, flags);
 }
+WITH_TIME64(int __sendmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags), sendmmsg)

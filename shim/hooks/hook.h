@@ -20,6 +20,14 @@
 #define SAME_AS(name) __attribute__((alias(#name)))
 #endif
 
+/* The same, by the name that programs use with -D_TIME_BITS=64 where long has 32 bits. No header
+ * declares it then. */
+#if defined(__GLIBC__) && !defined(__LP64__)
+#define WITH_TIME64(declaration, name) HOOK declaration SAME_AS(name);
+#else
+#define WITH_TIME64(declaration, name)
+#endif
+
 /* Not every name that libc exports is in its headers. */
 #define HOOK_DECLARE(type, name, parameters) HOOK type name parameters;
 REAL_FUNCTIONS(HOOK_DECLARE)

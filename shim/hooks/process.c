@@ -68,6 +68,15 @@ __asm__(".text\n.globl vfork\n.globl __vfork\n.type vfork, @function\n.type __vf
 	"addq $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
 	"jmp *%rax\n"
 	".cfi_endproc\n.size vfork, . - vfork\n.size __vfork, . - __vfork\n");
+#elif defined(__i386__)
+__asm__(".text\n.globl vfork\n.globl __vfork\n.type vfork, @function\n.type __vfork, @function\n"
+	"vfork:\n__vfork:\n.cfi_startproc\n"
+	"endbr32\n"
+	"subl $12, %esp\n.cfi_adjust_cfa_offset 12\n"
+	"call before_vfork\n"
+	"addl $12, %esp\n.cfi_adjust_cfa_offset -12\n"
+	"jmp *%eax\n"
+	".cfi_endproc\n.size vfork, . - vfork\n.size __vfork, . - __vfork\n");
 #elif defined(__aarch64__)
 __asm__(".text\n.globl vfork\n.globl __vfork\n.type vfork, %function\n.type __vfork, %function\n"
 	"vfork:\n__vfork:\n.cfi_startproc\n"

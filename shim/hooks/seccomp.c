@@ -46,6 +46,7 @@ HOOK int prctl(int option, ...)
 	go_on(was_active, result < 0);
 	return result;
 }
+WITH_TIME64(int __prctl_time64(int option, ...), prctl)
 
 /* What our hooks for these calls would have done, on the safe side. */
 static void watch(long number, long a)
@@ -64,6 +65,11 @@ static void watch(long number, long a)
 	case SYS_fchown:
 	case SYS_fchmod:
 	case SYS_close:
+#ifdef __i386__
+	case SYS_ftruncate64:
+	case SYS_fcntl64:
+	case SYS_fchown32:
+#endif
 		window_end((int)a);
 		break;
 #ifdef SYS_fork
@@ -85,6 +91,10 @@ static void watch(long number, long a)
 	case SYS_copy_file_range:
 	case SYS_io_setup:
 	case SYS_io_uring_setup:
+#ifdef __i386__
+	case SYS_sendfile64:
+	case SYS_socketcall: /* sendmsg, for one */
+#endif
 #ifdef SYS_landlock_restrict_self
 	case SYS_landlock_restrict_self: /* it can forbid to truncate what is opened from then on */
 #endif
