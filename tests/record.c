@@ -151,14 +151,14 @@ static ssize_t put_sendfile(struct file *file, unsigned char *bytes, size_t n)
 
 static ssize_t put_copy_file_range(struct file *file, unsigned char *bytes, size_t n)
 {
-	off_t at = bytes - content;
+	off64_t at = bytes - content;
 
 	return copy_file_range(source, &at, file->fd, NULL, n, 0);
 }
 
 static ssize_t put_splice(struct file *file, unsigned char *bytes, size_t n)
 {
-	off_t at = bytes - content;
+	off64_t at = bytes - content;
 	ssize_t in_pipe = splice(source, &at, source_pipe[1], NULL, n, 0), total = in_pipe;
 
 	while (in_pipe > 0) {
