@@ -332,7 +332,7 @@ static void read_table(struct definitions *in, const uint32_t *table)
 }
 
 /* Returns 0 where only the dynamic linker knows what it would find. */
-static int read_definitions(const struct link_map *object, struct definitions *in)
+AT_LOAD static int read_definitions(const struct link_map *object, struct definitions *in)
 {
 	int old_hash = 0, hash = 0;
 
@@ -359,7 +359,7 @@ static int read_definitions(const struct link_map *object, struct definitions *i
 }
 
 /* The symbol, or NULL. Of several versions the default one, which is not hidden. */
-static const ElfW(Sym) * find_symbol(const struct definitions *in, const char *name, uint32_t hash)
+AT_LOAD static const ElfW(Sym) * find_symbol(const struct definitions *in, const char *name, uint32_t hash)
 {
 	const unsigned bits = 8 * sizeof(ElfW(Addr));
 	const ElfW(Addr) word = in->bloom[hash / bits & (in->words - 1)];
@@ -389,7 +389,7 @@ static int is_plain(const ElfW(Sym) * symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN;
 }
 
-static const struct link_map *ourselves(void)
+AT_LOAD static const struct link_map *ourselves(void)
 {
 	const struct link_map *object = _r_debug.r_map;
 
@@ -398,7 +398,7 @@ static const struct link_map *ourselves(void)
 	return object;
 }
 
-static uint32_t gnu_hash(const char *name)
+AT_LOAD static uint32_t gnu_hash(const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -408,7 +408,7 @@ static uint32_t gnu_hash(const char *name)
 }
 
 /* What the program and libraries see under that name, from this object on; or NULL. */
-static void *find_from(const struct link_map *object, const char *name)
+AT_LOAD static void *find_from(const struct link_map *object, const char *name)
 {
 	const uint32_t hash = gnu_hash(name);
 	struct definitions in;
@@ -428,7 +428,7 @@ static void *find_from(const struct link_map *object, const char *name)
 /* Returns 0, and changes nothing, where dlsym has to do it. That is so where anything is
  * unusual, and where not every name is found: then we were not loaded at start, with libc
  * behind us, and the order is another. */
-static int resolve_all(void)
+AT_LOAD static int resolve_all(void)
 {
 	const struct link_map *object = ourselves();
 	const ElfW(Sym) * found;
@@ -467,7 +467,7 @@ static int resolve_all(void)
 	return 1;
 }
 
-void *real_find(const char *name)
+AT_LOAD void *real_find(const char *name)
 {
 	const struct link_map *object = ourselves();
 
@@ -475,7 +475,7 @@ void *real_find(const char *name)
 }
 
 /* Not by a reference: its version, GLIBC_2.32, would be needed. The program may have it, as a copy. */
-static void find_single_threaded(void)
+AT_LOAD static void find_single_threaded(void)
 {
 	const char *found = find_from(_r_debug.r_map, "__libc_single_threaded");
 
