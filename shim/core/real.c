@@ -293,7 +293,8 @@ static int is_recent(size_t i)
 	(BYTE(string, i) + BYTE(string, (i) + 1) + BYTE(string, (i) + 2) + BYTE(string, (i) + 3) + \
 	 BYTE(string, (i) + 4) + BYTE(string, (i) + 5))
 #define GNU_HASH(string) \
-	(5381U * POWER(sizeof(string) - 1) + BYTES6(string, 0) + BYTES6(string, 6) + BYTES6(string, 12))
+	(5381U * POWER(sizeof(string) - 1) + BYTES6(string, 0) + BYTES6(string, 6) + BYTES6(string, 12) + \
+	 BYTES6(string, 18))
 
 /* In the order of struct real. */
 #define REAL_NAME(type, name, parameters) {#name, HAVE_##name, GNU_HASH(#name)},
@@ -389,7 +390,7 @@ static int is_plain(const ElfW(Sym) * symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN;
 }
 
-AT_LOAD static const struct link_map *ourselves(void)
+static const struct link_map *ourselves(void)
 {
 	const struct link_map *object = _r_debug.r_map;
 
@@ -398,7 +399,7 @@ AT_LOAD static const struct link_map *ourselves(void)
 	return object;
 }
 
-AT_LOAD static uint32_t gnu_hash(const char *name)
+static uint32_t gnu_hash(const char *name)
 {
 	uint32_t hash = 5381;
 
@@ -408,7 +409,7 @@ AT_LOAD static uint32_t gnu_hash(const char *name)
 }
 
 /* What the program and libraries see under that name, from this object on; or NULL. */
-AT_LOAD static void *find_from(const struct link_map *object, const char *name)
+static void *find_from(const struct link_map *object, const char *name)
 {
 	const uint32_t hash = gnu_hash(name);
 	struct definitions in;
@@ -425,16 +426,22 @@ AT_LOAD static void *find_from(const struct link_map *object, const char *name)
 	return NULL;
 }
 
+/* Points to what is 0 where there may be several threads. Not by a reference: its version, GLIBC_2.32, would be
+ * needed. The program may have it, as a copy. */
+#define SINGLE_THREADED "__libc_single_threaded"
+CONSTANT_AT_LOAD static const char single_threaded[] = SINGLE_THREADED;
+
 /* Returns 0, and changes nothing, where dlsym has to do it. That is so where anything is
  * unusual, and where not every name is found: then we were not loaded at start, with libc
  * behind us, and the order is another. */
 AT_LOAD static int resolve_all(void)
 {
-	const struct link_map *object = ourselves();
+	const char *threads = NULL;
 	const ElfW(Sym) * found;
 	struct definitions in;
 	void *next[NAMES];
 	size_t missing = 0;
+	int behind = 0;
 
 	for (size_t i = 0; i < NAMES; i++) {
 		next[i] = NULL;
@@ -442,10 +449,18 @@ AT_LOAD static int resolve_all(void)
 	}
 	if (_r_debug.r_version > 1) /* there are other namespaces: of auditors, maybe */
 		return 0;
-	while (missing && object && (object = object->l_next)) {
+	for (const struct link_map *object = _r_debug.r_map; missing && object; object = object->l_next) {
+		if (object->l_ld == _DYNAMIC) {
+			behind = 1;
+			continue;
+		}
 		if (!read_definitions(object, &in))
 			return 0;
-		for (size_t i = 0; in.buckets && i < NAMES; i++) {
+		if (!in.buckets)
+			continue;
+		if (!threads && (found = find_symbol(&in, single_threaded, GNU_HASH(SINGLE_THREADED))))
+			threads = (const char *)(object->l_addr + found->st_value);
+		for (size_t i = 0; behind && i < NAMES; i++) {
 			if (next[i] || !names[i].exists)
 				continue;
 			found = find_symbol(&in, names[i].text, names[i].hash);
@@ -464,23 +479,33 @@ AT_LOAD static int resolve_all(void)
 	for (size_t i = 0; i < NAMES; i++)
 		if (next[i])
 			memcpy((char *)&real + i * sizeof(void *), &next[i], sizeof(void *));
+	if (threads)
+		real.single_threaded = threads;
 	return 1;
 }
 
-AT_LOAD void *real_find(const char *name)
+static void find_single_threaded(void)
+{
+	const char *found = find_from(_r_debug.r_map, single_threaded);
+
+	if (found)
+		real.single_threaded = found;
+}
+
+void *real_find(const char *name)
 {
 	const struct link_map *object = ourselves();
 
 	return object ? find_from(object->l_next, name) : NULL;
 }
 
-/* Not by a reference: its version, GLIBC_2.32, would be needed. The program may have it, as a copy. */
-AT_LOAD static void find_single_threaded(void)
+AT_LOAD int real_has_object(const char *name)
 {
-	const char *found = find_from(_r_debug.r_map, "__libc_single_threaded");
-
-	if (found)
-		real.single_threaded = found;
+	for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next)
+		for (const char *at = object->l_name; *at; at++)
+			if (*at == *name && bytes_behind(name, at))
+				return 1;
+	return 0;
 }
 
 #else
@@ -490,36 +515,36 @@ static int resolve_all(void)
 	return 0;
 }
 
+static void find_single_threaded(void)
+{
+}
+
 void *real_find(const char *name)
 {
 	(void)name;
 	return NULL;
 }
 
-static void find_single_threaded(void)
+static int has_in_path(struct dl_phdr_info *object, size_t size, void *name)
 {
+	(void)size;
+	return !!bytes_find(object->dlpi_name, strlen(object->dlpi_name), name);
+}
+
+int real_has_object(const char *name)
+{
+	return dl_iterate_phdr(has_in_path, (void *)name);
 }
 
 #endif
-
-AT_LOAD int real_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *context)
-{
-	void *found = real_find("dl_iterate_phdr");
-	int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-
-	if (!found)
-		return dl_iterate_phdr(callback, context);
-	memcpy(&next, &found, sizeof(next));
-	return next(callback, context);
-}
 
 AT_LOAD void real_resolve(int audited)
 {
 	void *next;
 
-	find_single_threaded();
 	if (!(audited && HAS_DLSYM) && resolve_all())
 		return;
+	find_single_threaded();
 		/* The build knows which names libc has (HAVE_name): dlsym allocates memory
 		 * when it does not find one. */
 #define REAL_RESOLVE(type, name, parameters)                \

@@ -124,9 +124,7 @@ void real_resolve(int audited);
  * where there is none. Other threads must not be loading libraries. */
 void *real_find(const char *name);
 
-/* dl_iterate_phdr: not that of the program, which may have one that is not ready when our constructor
- * runs (a sanitizer's). */
-struct dl_phdr_info;
-int real_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *context);
+/* Is an object loaded in whose path this is? Other threads must not be loading libraries. */
+int real_has_object(const char *name);
 
 #endif

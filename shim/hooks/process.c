@@ -4,10 +4,8 @@
 
 #include "hook.h"
 
-#include <link.h>
 #include <sched.h>
 
-#include "bytes.h"
 #include "layout.h"
 #include "window.h"
 
@@ -17,20 +15,10 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 
 CONSTANT_AT_LOAD static const char liburing[] = "/liburing";
 
-AT_LOAD static int is_liburing(struct dl_phdr_info *object, size_t size, void *context)
-{
-	(void)size;
-	(void)context;
-	for (const char *name = object->dlpi_name; *name; name++)
-		if (*name == '/' && bytes_behind(liburing, name))
-			return 1;
-	return 0;
-}
-
 AT_LOAD void process_watch(void)
 {
 	/* It writes through a ring, and sets it up with system calls of its own. */
-	if (real_iterate_phdr(is_liburing, NULL))
+	if (real_has_object(liburing))
 		window_off();
 	if (__register_atfork)
 		__register_atfork(window_suspend, window_resume, window_resume_in_child, NULL);

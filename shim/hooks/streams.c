@@ -80,35 +80,16 @@ static void **entry_for(void **table, void *function)
 	return found;
 }
 
-/* Whole pages. */
+/* Whole pages, and where their object begins: with the header of its file. */
 static struct range {
 	uintptr_t start, end;
-	uintptr_t page;
-	int read_only; /* found to be, by relocation */
+	uintptr_t object;
 } tables;
-
-/* Does this object make the range read-only once it is relocated (PT_GNU_RELRO)? */
-AT_LOAD static int is_relro(struct dl_phdr_info *object, size_t size, void *context)
-{
-	struct range *range = context;
-	uintptr_t page = range->page;
-
-	(void)size;
-	for (int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		uintptr_t start = object->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
-
-		/* The loader protects whole pages only (elf/dl-reloc.c, _dl_protect_relro). */
-		if (segment->p_type == PT_GNU_RELRO && (start & -page) <= range->start && range->end <= (end & -page))
-			range->read_only = 1;
-	}
-	return range->read_only;
-}
 
 /* Make the range hold the table as well. */
 static void include(struct range *range, void **table)
 {
-	uintptr_t page = range->page;
+	uintptr_t page = sys_page_size();
 	uintptr_t start = (uintptr_t)table & -page, end = ((uintptr_t)(table + TABLE_WORDS) + page - 1) & -page;
 
 	if (!range->end || start < range->start)
@@ -131,15 +112,55 @@ static void *table_of(FILE *stream)
 	return table;
 }
 
+/* Is the object's first page mapped, with the header? So it is where a hash table lies in it. */
+AT_LOAD static int has_header(const struct link_map *object)
+{
+	for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
+		if ((entry->d_tag == DT_HASH || entry->d_tag == DT_GNU_HASH) &&
+		    (entry->d_un.d_ptr & -sys_page_size()) == object->l_addr)
+			return 1;
+	return 0;
+}
+
+/* Without dl_iterate_phdr: the program may have one that is not ready (a sanitizer's); and the first call
+ * takes five microseconds, as the page it is in is mapped for it. */
+AT_LOAD static uintptr_t object_of(uintptr_t address)
+{
+	const struct link_map *found = NULL;
+
+	for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next)
+		if (object->l_addr <= address && (!found || object->l_addr > found->l_addr))
+			found = object;
+	return found && has_header(found) ? found->l_addr : 0;
+}
+
+/* Has the object made the range read-only once it was relocated (PT_GNU_RELRO)? */
+static int is_relro(const struct range *range)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)range->object;
+	const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(range->object + header->e_phoff);
+	const uintptr_t page = sys_page_size();
+
+	if (!bytes_behind(ELFMAG, (const char *)header->e_ident) ||
+	    header->e_phoff + header->e_phnum * sizeof(*segment) > page)
+		return 0;
+	for (int i = 0; i < header->e_phnum; i++, segment++) {
+		uintptr_t start = range->object + segment->p_vaddr, end = start + segment->p_memsz;
+
+		/* The loader protects whole pages only (elf/dl-reloc.c, _dl_protect_relro). */
+		if (segment->p_type == PT_GNU_RELRO && (start & -page) <= range->start && range->end <= (end & -page))
+			return 1;
+	}
+	return 0;
+}
+
 AT_LOAD void streams_prepare(void)
 {
-	tables.page = sys_page_size();
 	include(&tables, _IO_file_jumps);
 	include(&tables, _IO_wfile_jumps);
-	if (table_of(stdout) == (void *)_IO_file_jumps && is_as_expected(_IO_file_jumps) &&
+	tables.object = object_of(tables.start);
+	if (tables.object && table_of(stdout) == (void *)_IO_file_jumps && is_as_expected(_IO_file_jumps) &&
 	    is_as_expected(_IO_wfile_jumps))
-		real_iterate_phdr(is_relro, &tables);
-	if (tables.read_only)
 		atomic_store(&streams, STREAMS_SEEABLE);
 	else
 		report_message(LOG_INFO, "libc's stream tables are not as expected: no windows for FILE streams");
@@ -160,7 +181,8 @@ static void change(void **table)
 /* Returns what streams are then. All or nothing: a stream can turn wide. */
 static int install(void)
 {
-	int changed = is_as_expected(_IO_file_jumps) && is_as_expected(_IO_wfile_jumps) &&
+	int relro = is_relro(&tables);
+	int changed = relro && is_as_expected(_IO_file_jumps) && is_as_expected(_IO_wfile_jumps) &&
 		      protect(PROT_READ | PROT_WRITE) == 0;
 
 	if (changed) {
@@ -169,7 +191,8 @@ static int install(void)
 	} else {
 		report_message(LOG_INFO, "libc's stream tables cannot be changed: no windows for FILE streams");
 	}
-	protect(PROT_READ);
+	if (relro)
+		protect(PROT_READ);
 	return changed ? STREAMS_SEEN : STREAMS_UNSEEN;
 }
 

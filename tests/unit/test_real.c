@@ -34,3 +34,10 @@ Test(real, knows_of_threads)
 	real_resolve(0);
 	cr_expect_eq(real.single_threaded, dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
 }
+
+Test(real, knows_what_is_loaded)
+{
+	cr_expect(real_has_object("/libc.so"));
+	cr_expect_not(real_has_object("/libc.so.77"));
+	cr_expect_not(real_has_object("/no_such_library"));
+}
