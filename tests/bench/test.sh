@@ -43,6 +43,15 @@ is 'a script that fails' 1 $?
 like 'is named' 'failed: .*second.sh \(status 3\)' "$output"
 is 'and its data kept' '1 3' "$(field second case-b plain "row['seconds']['median']") $(field second script '' "row['status']")"
 is 'and those after it measured' 3 "$(field first case-a plain "row['n']")"
+printf '%s\n' 'echo case-c plain seconds=1' 'echo case-c plain seconds=3' 'echo now' 'sleep 600' >"$dir/third.sh"
+$run "$dir/third.sh" >"$dir/shown" 2>"$dir/err" &
+until grep -q '^now' "$dir/shown"; do sleep 0.1; done
+kill $!
+wait $!
+is 'a run that is interrupted' 143 $?
+like 'says where the measurements are' "third.sh: interrupted; .* $dir/out/third.sh.interrupted" "$(cat "$dir/err")"
+ok 'and not with those of whole runs' [ ! -e "$dir/out/third.jsonl" ]
+is 'and keeps them' '2.0' "$(python3 -c "import json; print(json.load(open('$dir/out/third.sh.interrupted'))['seconds']['median'])")"
 output=$($run nosuch 2>&1)
 is 'no such group' '1 run: nosuch: no such group (fat nfs server overhead fill) or script' "$? $output"
 
