@@ -4,8 +4,8 @@
 # machine, through its cache (nice -n -10 taskset -c 1 tests/lab/lab -m 3G -t 1800 tests/bench/server.sh [ROUNDS]);
 # or as root on this machine, on a loop device with direct I/O, where times are those of the real disk.
 #
-# Sides: plain, without the library; 1M 2M 4M 5M, windows of that size from the first byte on (5M is what the kernel's
-# server was once patched to do); fastalloc, the section for servers of preload.conf. Cases: a new ext4 (fresh), and
+# Sides: plain, without the library; 1M 2M 4M 5M 16M, windows of that size from the first byte on (5M is what the
+# kernel's server was once patched to do); fastalloc, the section for servers of preload.conf. Cases: a new ext4 (fresh), and
 # one that has aged (aged; tests/bench/age.c): every run gets a new one with the same blocks in use, which is checked.
 #
 #   CASE layout: used_percent= of the blocks, free_extents=, free_average= and free_median= (KiB) before the writing
@@ -36,7 +36,7 @@ else
 fi
 . "$PROJECT/tests/lab/guest.sh"
 rounds=${1:-5} fstype=${FSTYPE:-ext4} write=${WRITE:-64K} load=${LOAD:-} status=0
-sides=${SIDES:-plain 1M 2M 4M 5M fastalloc}
+sides=${SIDES:-plain 1M 2M 4M 5M 16M fastalloc}
 space=4G all=${FILES:-8x64M 32x8M} ages=${AGES:-fresh aged}
 if [ -n "${QUICK:-}" ]; then rounds=1 space=1G all=${FILES:-8x8M 32x2M} sides=${SIDES:-plain 5M fastalloc}; fi
 [ "$fstype" = ext4 ] || ages=fresh
