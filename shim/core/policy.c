@@ -7,6 +7,7 @@
 #include "bytes.h"
 #include "delay.h"
 #include "mounts.h"
+#include "signals.h"
 #include "sys.h"
 #include "layout.h"
 
@@ -147,6 +148,11 @@ static int64_t seconds_now(void)
 	return now.seconds;
 }
 
+static struct cached_mount *slot_of(const struct statx *stx)
+{
+	return &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
+}
+
 /* Mount ids are reused after umount, often at once and for the same device, so
  * an id that is not unique, or a mount that was not found, is believed for a
  * second only. */
@@ -223,18 +229,15 @@ static void resolve(const struct mount *mount, const char *path, struct file *fi
 		config_defaults(&file->policy);
 }
 
-/* What file has of its mount, which goes to mount too, unless that is NULL. */
-static void find_mount(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
-		       struct mount *mount)
+/* As find_mount, where it is not in the cache. */
+static void look_mount_up(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
+			  struct mount *mount)
 {
 	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE), error;
 	int has_id = unique || stx->stx_mask & STATX_MNT_ID;
-	struct cached_mount *slot = &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
 	uint64_t id = stx->stx_mnt_id;
 	struct mount found;
 
-	if (has_id && cache_get(slot, stx, unique, file, mount))
-		return;
 	if (unique)
 		has_id = listed_id(fd, path, flags, &id);
 	error = mounts_find(id, has_id, stx->stx_dev_major, stx->stx_dev_minor, &found);
@@ -244,9 +247,26 @@ static void find_mount(int fd, const char *path, int flags, const struct statx *
 	memcpy(file->fstype, found.fstype, sizeof(file->fstype));
 	resolve(&found, NULL, file);
 	if (has_id)
-		cache_put(slot, stx, unique, file, &found, error);
+		cache_put(slot_of(stx), stx, unique, file, &found, error);
 	if (mount)
 		*mount = found;
+}
+
+/* What file has of its mount, which goes to mount too, unless that is NULL. */
+static void find_mount(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
+		       struct mount *mount)
+{
+	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE);
+	uint64_t signals;
+	int blocked;
+
+	if ((unique || stx->stx_mask & STATX_MNT_ID) && cache_get(slot_of(stx), stx, unique, file, mount))
+		return;
+	/* A handler that jumps out of a write would leave a descriptor open, and the slot unusable. */
+	blocked = block_signals(&signals);
+	look_mount_up(fd, path, flags, stx, file, mount);
+	if (blocked)
+		restore_signals(&signals);
 }
 
 void policy_path(int fd, char *path, size_t size)

@@ -10,6 +10,7 @@
 #include "extent.h"
 #include "policy.h"
 #include "report.h"
+#include "signals.h"
 #include "sys.h"
 #include "layout.h"
 
@@ -160,20 +161,6 @@ static void enter(struct description *d)
 	}
 }
 
-/* No signal handler may find the description held by the thread it interrupted: it
- * could write to it, and would wait for ever. Returns 0 where a sandbox forbids it. */
-static int block_signals(uint64_t *before)
-{
-	const uint64_t all = UINT64_MAX;
-
-	return SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, before, sizeof(all)) == 0;
-}
-
-static void restore_signals(const uint64_t *before)
-{
-	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(*before));
-}
-
 /* Take this, a REFERENCE or a WRITER, off the state. */
 static void leave(struct description *d, uint64_t what)
 {
@@ -181,7 +168,9 @@ static void leave(struct description *d, uint64_t what)
 		atomic_store(&full, 0);
 }
 
-/* Hold d while exactly that many writes are in flight, all of them the caller's. */
+/* Hold d while exactly that many writes are in flight, all of them the caller's. No signal
+ * handler may find it held by the thread it interrupted: it could write to it, and would wait
+ * for ever. Returns 0 where a sandbox forbids to block signals, too. */
 static int hold(struct description *d, unsigned writers, uint64_t *signals)
 {
 	uint64_t state;

@@ -4,8 +4,9 @@
  *
  *   storms WAY SECONDS FILE
  *
- * Prints rounds, records, how many of them were lost, how often it was disturbed, and whether
- * a new file has a window in the end; exit status 1 with any loss. */
+ * Prints rounds, records, how many of them were lost, how often it was disturbed, how many
+ * descriptors it has more than in the beginning, and whether a new file has a window in the
+ * end; exit status 1 with any loss. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -101,12 +102,17 @@ static void join_writers(void)
 		pthread_join(writer[lane], NULL);
 }
 
-static int goes_on(void)
+static int is_below(unsigned records)
 {
 	for (unsigned lane = 0; lane < WRITERS; lane++)
-		if (atomic_load(&acknowledged[lane]) < ROUND)
+		if (atomic_load(&acknowledged[lane]) < records)
 			return 1;
 	return 0;
+}
+
+static int goes_on(void)
+{
+	return is_below(ROUND);
 }
 
 /* Children */
@@ -167,6 +173,8 @@ static void spawn_child(void)
 static void with_children(void (*make)(void))
 {
 	start_writers();
+	while (is_below(ROUND / 10)) /* the first child ends the file's window: there is to be one */
+		usleep(100);
 	while (goes_on())
 		make();
 	join_writers();
@@ -210,14 +218,21 @@ static void set_alarm(void (*handler)(int), int flags, suseconds_t period)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* It is writers who are to be interrupted. */
 static void with_alarms(int flags)
 {
-	set_alarm(on_alarm, flags, 1000);
+	sigset_t alarm, before;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	start_writers();
+	pthread_sigmask(SIG_BLOCK, &alarm, &before);
+	set_alarm(on_alarm, flags, 300);
 	while (goes_on())
 		usleep(1000);
 	join_writers();
 	set_alarm(SIG_IGN, 0, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void alarms_restart(void)
@@ -289,6 +304,7 @@ static void with_cancellation(void *(*run)(void *))
 			atomic_fetch_add(&disturbed, 1);
 		}
 	}
+	spawn_child(); /* which waits for writers, but not for these */
 }
 
 static void cancels(void)
@@ -349,18 +365,30 @@ static unsigned long one_round(const struct way *way)
 	return lost;
 }
 
+/* One record behind the other, as blocks between them may be missing. */
 static int has_window(void)
 {
+	char record[RECORD] = "";
 	struct stat status;
+	int has = 0;
 
-	atomic_store(&acknowledged[0], 0);
 	open_file();
-	for (int i = 0; i < 200; i++)
-		put_next(0);
-	if (fstat(fd, &status))
-		fail(path);
+	for (int i = 0; i < 200; i++) {
+		if (pwrite(fd, record, RECORD, (off_t)i * RECORD) != RECORD || fstat(fd, &status))
+			fail(path);
+		has |= status.st_blocks * 512 >= status.st_size + 8192;
+	}
 	close(fd);
-	return status.st_blocks * 512 >= status.st_size + 16384;
+	return has;
+}
+
+static int count_open(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < 4096; i++)
+		count += fcntl(i, F_GETFD) >= 0;
+	return count;
 }
 
 static double now(void)
@@ -374,6 +402,7 @@ static double now(void)
 int main(int argc, char **argv)
 {
 	unsigned long lost = 0, rounds = 0;
+	int before = count_open();
 	double end;
 
 	if (argc != 4)
@@ -384,8 +413,8 @@ int main(int argc, char **argv)
 			continue;
 		for (end = now() + atof(argv[2]); now() < end; rounds++)
 			lost += one_round(&ways[i]);
-		printf("%s rounds=%lu records=%lu disturbed=%lu window=%s lost=%lu\n", argv[1], rounds, records,
-		       atomic_load(&disturbed), has_window() ? "yes" : "no", lost);
+		printf("%s rounds=%lu records=%lu disturbed=%lu left=%d window=%s lost=%lu\n", argv[1], rounds, records,
+		       atomic_load(&disturbed), count_open() - before, has_window() ? "yes" : "no", lost);
 		return lost ? 1 : 0;
 	}
 	return 2;
