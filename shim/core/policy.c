@@ -233,7 +233,8 @@ static void resolve(const struct mount *mount, const char *path, struct file *fi
 static void look_mount_up(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
 			  struct mount *mount)
 {
-	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE), error;
+	/* qemu's user mode passes the mask on, but no id: 0 is none. */
+	int unique = stx->stx_mask & STATX_MNT_ID_UNIQUE && stx->stx_mnt_id, error;
 	int has_id = unique || stx->stx_mask & STATX_MNT_ID;
 	uint64_t id = stx->stx_mnt_id;
 	struct mount found;
