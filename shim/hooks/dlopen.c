@@ -102,8 +102,10 @@ __asm__(".text\n.globl dlopen\n.type dlopen, @function\n"
 	"jmp *%eax\n"
 	".cfi_endproc\n.size dlmopen, . - dlmopen\n");
 #elif defined(__aarch64__)
+/* "hint 34" is BTI's landing pad, "bti c" to newer assemblers; what is jumped to by x16 may have one, too. */
 __asm__(".text\n.globl dlopen\n.type dlopen, %function\n"
 	"dlopen:\n.cfi_startproc\n"
+	"hint 34\n"
 	"stp x29, x30, [sp, -32]!\n.cfi_adjust_cfa_offset 32\n.cfi_rel_offset x29, 0\n.cfi_rel_offset x30, 8\n"
 	"stp x1, x0, [sp, 16]\n"
 	"add x0, sp, 16\n"
@@ -115,6 +117,7 @@ __asm__(".text\n.globl dlopen\n.type dlopen, %function\n"
 	".cfi_endproc\n.size dlopen, . - dlopen\n"
 	".globl dlmopen\n.type dlmopen, %function\n"
 	"dlmopen:\n.cfi_startproc\n"
+	"hint 34\n"
 	"stp x29, x30, [sp, -48]!\n.cfi_adjust_cfa_offset 48\n.cfi_rel_offset x29, 0\n.cfi_rel_offset x30, 8\n"
 	"stp x2, x1, [sp, 16]\n"
 	"str x0, [sp, 32]\n"

@@ -66,12 +66,15 @@ __asm__(".text\n.globl vfork\n.globl __vfork\n.type vfork, @function\n.type __vf
 	"jmp *%eax\n"
 	".cfi_endproc\n.size vfork, . - vfork\n.size __vfork, . - __vfork\n");
 #elif defined(__aarch64__)
+/* As in dlopen.c. */
 __asm__(".text\n.globl vfork\n.globl __vfork\n.type vfork, %function\n.type __vfork, %function\n"
 	"vfork:\n__vfork:\n.cfi_startproc\n"
+	"hint 34\n"
 	"stp x29, x30, [sp, -16]!\n.cfi_adjust_cfa_offset 16\n.cfi_rel_offset x29, 0\n.cfi_rel_offset x30, 8\n"
 	"bl before_vfork\n"
+	"mov x16, x0\n"
 	"ldp x29, x30, [sp], 16\n.cfi_adjust_cfa_offset -16\n.cfi_restore x29\n.cfi_restore x30\n"
-	"br x0\n"
+	"br x16\n"
 	".cfi_endproc\n.size vfork, . - vfork\n.size __vfork, . - __vfork\n");
 #endif
 
