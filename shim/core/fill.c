@@ -327,17 +327,11 @@ static void read_ahead(const struct filler *f, char *pages, size_t length)
 		sys_madvise(pages + at, length - at < piece ? length - at : piece, MADV_WILLNEED);
 }
 
-/* Does madvise do what it is asked to? qemu's user mode, by which such programs are run on other
+/* Does madvise do what it is asked to? qemu's user mode, by which programs are run on other
  * processors, says 0 to any advice, and follows none. */
 static int is_advice_taken(char *pages, size_t length)
 {
-#ifdef __aarch64__
 	return sys_madvise(pages, length, -1) != 0;
-#else
-	(void)pages;
-	(void)length;
-	return 1;
-#endif
 }
 
 /* Dirty these mapped pages, which end at `end` in the file. */
@@ -347,7 +341,7 @@ static int populate_pages(struct filler *f, char *pages, size_t length, off64_t 
 	int error;
 
 	DELAY();
-	if (!is_advice_taken(pages, length))
+	if (f->answer != ANSWER_POPULATED && !is_advice_taken(pages, length))
 		return ENOMEM;
 	read_ahead(f, pages, length);
 	if (f->answer == ANSWER_REFUSED)

@@ -26,6 +26,8 @@ is 'a kernel without MADV_POPULATE_WRITE: within a page' 'pfa=0 size=3000 blocks
 	"$(inject madvise:error=EINVAL a rdwr,creat pfa 0 3000 size blocks pfa 0 4096 size blocks)"
 is 'a kernel without MADV_POPULATE_WRITE: filled, data kept' "$below" "$(inject madvise:error=EINVAL a "${below_ops[@]}")"
 is 'a kernel without MADV_POPULATE_WRITE: a byte in every block of zeros' 731 "$(calls pwritev2 '.*iov_len=1\}')"
+is 'a madvise that does nothing, as of an emulator: filled, data kept' "$below" "$(inject madvise:retval=0 a "${below_ops[@]}")"
+is 'a madvise that does nothing: a byte in every block of zeros' 731 "$(calls pwritev2 '.*iov_len=1\}')"
 is 'no mapping (ENODEV), past EOF: exact' "$exact" "$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2 -e inject=mmap:error=ENODEV -- a "${ops[@]}")"
 is 'no mapping (ENODEV), EOF in the last page: appends' 'pwrite=5 pfa=0 size=3000 blocks=4096 pread=0x41*5,0x00*2995 2995' \
 	"$(rm -f a; traced -P "$R/a" -e trace=mmap,pwritev2,pwrite64 -e inject=mmap:error=ENODEV -- a rdwr,creat pwrite 0 5 65 pfa 0 3000 size blocks pread 0 1M) $(appended | sum)"
@@ -76,8 +78,8 @@ is 'EINTR from fallocate for ever: told, nothing touched' 'pfa=EINTR size=0 bloc
 is 'EINTR from madvise for ever: told, data kept' 'ft=0 pwrite=5000 pfa=EINTR pread=0x00*70000,0x41*5000,0x00*2925001' \
 	"$(ever madvise 4 c rdwr,creat ft 3000001 pwrite 70000 5000 65 pfa 0 3000001 pread 0 4M)"
 is 'EFAULT from madvise, no room: ENOSPC, size and data as before' \
-	"$(echo "$below" | sed 's/pfa=0/pfa=ENOSPC/')" "$(inject madvise:error=EFAULT:when=4 c "${below_ops[@]}")"
-is 'EHWPOISON from madvise: EIO' 'ft=0 pfa=EIO' "$(inject madvise:error=EHWPOISON:when=2 c rdwr,creat ft 3000001 pfa 0 3000001)"
+	"$(echo "$below" | sed 's/pfa=0/pfa=ENOSPC/')" "$(inject madvise:error=EFAULT:when=5 c "${below_ops[@]}")"
+is 'EHWPOISON from madvise: EIO' 'ft=0 pfa=EIO' "$(inject madvise:error=EHWPOISON:when=3 c rdwr,creat ft 3000001 pfa 0 3000001)"
 is 'ENOSPC from the first append: ENOSPC, nothing touched' 'pfa=ENOSPC size=0 blocks=0' \
 	"$(inject pwritev2:error=ENOSPC:when=1 c rdwr,creat pfa 0 3000001 size blocks)"
 is 'ENOSPC from a later append: ENOSPC, the size stays as reached' 'pfa=ENOSPC size=65536 blocks=65536' \
