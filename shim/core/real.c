@@ -292,7 +292,7 @@ static int is_recent(size_t i)
 #define BYTES6(string, i)                                                                          \
 	(BYTE(string, i) + BYTE(string, (i) + 1) + BYTE(string, (i) + 2) + BYTE(string, (i) + 3) + \
 	 BYTE(string, (i) + 4) + BYTE(string, (i) + 5))
-#define GNU_HASH(string) \
+#define GNU_HASH(string)                                                                                  \
 	(5381U * POWER(sizeof(string) - 1) + BYTES6(string, 0) + BYTES6(string, 6) + BYTES6(string, 12) + \
 	 BYTES6(string, 18))
 
@@ -545,8 +545,8 @@ AT_LOAD void real_resolve(int audited)
 	if (!(audited && HAS_DLSYM) && resolve_all())
 		return;
 	find_single_threaded();
-		/* The build knows which names libc has (HAVE_name): dlsym allocates memory
-		 * when it does not find one. */
+	/* The build knows which names libc has (HAVE_name): dlsym allocates memory
+	 * when it does not find one. */
 #define REAL_RESOLVE(type, name, parameters)                \
 	if (HAVE_##name && (next = next_definition(#name))) \
 		real.name = (type(*) parameters)next;
