@@ -148,11 +148,6 @@ static int64_t seconds_now(void)
 	return now.seconds;
 }
 
-static struct cached_mount *slot_of(const struct statx *stx)
-{
-	return &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
-}
-
 /* Mount ids are reused after umount, often at once and for the same device, so
  * an id that is not unique, or a mount that was not found, is believed for a
  * second only. */
@@ -229,16 +224,21 @@ static void resolve(const struct mount *mount, const char *path, struct file *fi
 		config_defaults(&file->policy);
 }
 
-/* As find_mount, where it is not in the cache. */
-static void look_mount_up(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
-			  struct mount *mount)
+/* What file has of its mount, which goes to mount too, unless that is NULL. */
+static void find_mount(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
+		       struct mount *mount)
 {
 	/* qemu's user mode passes the mask on, but no id: 0 is none. */
-	int unique = stx->stx_mask & STATX_MNT_ID_UNIQUE && stx->stx_mnt_id, error;
+	int unique = stx->stx_mask & STATX_MNT_ID_UNIQUE && stx->stx_mnt_id, blocked, error;
 	int has_id = unique || stx->stx_mask & STATX_MNT_ID;
-	uint64_t id = stx->stx_mnt_id;
+	struct cached_mount *slot = &cache[(stx->stx_mnt_id ^ stx->stx_dev_minor) % CACHED_MOUNTS];
+	uint64_t id = stx->stx_mnt_id, signals;
 	struct mount found;
 
+	if (has_id && cache_get(slot, stx, unique, file, mount))
+		return;
+	/* A handler that jumps out of a write would leave a descriptor open, and the slot unusable. */
+	blocked = block_signals(&signals);
 	if (unique)
 		has_id = listed_id(fd, path, flags, &id);
 	error = mounts_find(id, has_id, stx->stx_dev_major, stx->stx_dev_minor, &found);
@@ -248,24 +248,9 @@ static void look_mount_up(int fd, const char *path, int flags, const struct stat
 	memcpy(file->fstype, found.fstype, sizeof(file->fstype));
 	resolve(&found, NULL, file);
 	if (has_id)
-		cache_put(slot_of(stx), stx, unique, file, &found, error);
+		cache_put(slot, stx, unique, file, &found, error);
 	if (mount)
 		*mount = found;
-}
-
-/* What file has of its mount, which goes to mount too, unless that is NULL. */
-static void find_mount(int fd, const char *path, int flags, const struct statx *stx, struct file *file,
-		       struct mount *mount)
-{
-	int unique = !!(stx->stx_mask & STATX_MNT_ID_UNIQUE);
-	uint64_t signals;
-	int blocked;
-
-	if ((unique || stx->stx_mask & STATX_MNT_ID) && cache_get(slot_of(stx), stx, unique, file, mount))
-		return;
-	/* A handler that jumps out of a write would leave a descriptor open, and the slot unusable. */
-	blocked = block_signals(&signals);
-	look_mount_up(fd, path, flags, stx, file, mount);
 	if (blocked)
 		restore_signals(&signals);
 }
