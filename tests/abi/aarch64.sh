@@ -3,6 +3,7 @@
 # What qemu 7.2 does not do is not tested: MADV_POPULATE_WRITE (its madvise says 0 to any advice), pwritev2,
 # ids of mounts in statx, vfork (a fork there), and an arm's own order of accesses to memory.
 . "${PROJECT:?}/tests/syscalls/lib.sh" || exit 1
+. "$PROJECT/tests/abi/caller.sh"
 CROSS=$PROJECT/tests/abi/aarch64.ini SYSROOT=/usr/aarch64-linux-gnu
 CC=(aarch64-linux-gnu-gcc -O1 -Wall -Wextra -Werror)
 run() { timeout 60 qemu-aarch64 -L "$SYSROOT" -cpu "${CPU:-cortex-a57}" "$@"; }
@@ -97,17 +98,7 @@ both() {
 	ok "$name: with the library" grep -q "\"program\":\"$(basename "$1")\"" "$W"/stats.*
 }
 
-mkdir -p "$W/caller/near"
-echo 'int near(void) { return 7; }' | "${CC[@]}" -shared -fPIC -o "$W/caller/near/libnear.so" -x c -
-echo '#include <dlfcn.h>
-void *find(void);
-void *find(void) { return dlopen("libnear.so", RTLD_NOW); }' |
-	"${CC[@]}" -shared -fPIC -Wl,-rpath,"\$ORIGIN/near" -o "$W/caller/libcaller.so" -x c -
-echo '#include <stdio.h>
-void *find(void);
-int main(void) { return printf("%s\n", find() ? "found" : "none") < 0; }' |
-	"${CC[@]}" -o "$W/caller/program" -x c - -L"$W/caller" -lcaller -Wl,-rpath,"$W/caller"
-
+make_caller
 for build in plain bti; do
 	put $build
 	[ $build = plain ] || CPU=max # which has BTI

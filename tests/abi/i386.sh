@@ -1,5 +1,6 @@
 # The library for 32-bit x86, in 32-bit programs: built here, with the tests' own programs.
 . "${PROJECT:?}/tests/syscalls/lib.sh" || exit 1
+. "$PROJECT/tests/abi/caller.sh"
 CROSS=$PROJECT/tests/abi/i386.ini B=$W/build
 eval "CC=($(sed -n "s/^c = \[\(.*\)\]/\1/p" "$CROSS" | tr -d ,))"
 if ! "${CC[@]}" -x c -o "$W/a.out" - <<<'int main(void) { return 0; }' 2>/dev/null || ! "$W/a.out" 2>/dev/null; then
@@ -195,15 +196,7 @@ for way in '' deep apart; do
 	is "dlopen ${way:-plain}: the same" "$("$N32/opener" "$W/none.so" $way; "$N32/opener" "$W/other.so" $way; echo $?)" \
 		"$(LD_PRELOAD=$LIB "$N32/opener" "$W/none.so" $way; LD_PRELOAD=$LIB "$N32/opener" "$W/other.so" $way; echo $?)"
 done
-mkdir -p "$W/caller" "$W/caller/near"
-echo 'int near(void) { return 7; }' | "${CC[@]}" -shared -fPIC -o "$W/caller/near/libnear.so" -x c -
-echo '#include <dlfcn.h>
-void *find(void) { return dlopen("libnear.so", RTLD_NOW); }' |
-	"${CC[@]}" -shared -fPIC -Wl,-rpath,"\$ORIGIN/near" -o "$W/caller/libcaller.so" -x c -
-echo '#include <stdio.h>
-void *find(void);
-int main(void) { return printf("%s\n", find() ? "found" : "none") < 0; }' |
-	"${CC[@]}" -o "$W/caller/program" -x c - -L"$W/caller" -lcaller -Wl,-rpath,"$W/caller"
+make_caller
 is "dlopen searches by its caller's RUNPATH" found "$(LD_PRELOAD=$LIB "$W/caller/program")"
 
 # Windows, on a disk of our own.

@@ -59,7 +59,6 @@ one() {
 		echo $case-read $side $seconds read=$((requests[0] - before[0])) sectors=$((requests[2] - before[2]))
 }
 
-head -c 512M /dev/zero >/dev/ubda # or the first run would pay for space on the host's disk
 # cases: of one file system, one number of files and one size of them
 cases() {
 	local size case sizes=${SIZES:-500 4096 65536}
@@ -73,6 +72,8 @@ cases() {
 		done
 	done
 }
+
+head -c 512M /dev/zero >/dev/ubda # or the first run would pay for space on the host's disk
 for cluster in 512 4096; do
 	for count in $counts; do
 		for file_size in $file_sizes; do cases; done

@@ -3,8 +3,7 @@
 # Variables (lab -e): ON='fat ext4 3'
 . "$LAB/guest.sh"
 . "$PROJECT/tests/tap.sh"
-. "$PROJECT/tests/fs/operations-lib.sh"
-mkdir /tmp/conf && make_configurations /tmp/conf
+. "$PROJECT/tests/lab/places.sh"
 transactions=12 pgbench=40 scale=1
 [ -z "${LONG:-}" ] || transactions=300 pgbench=2000 scale=5
 library() { # HOW: what LD_PRELOAD is
@@ -159,14 +158,5 @@ on() { # NAME DIR CONFIGURATION
 	[[ -n ${LONG:-} || $1 = FAT ]] || return 0
 	if [ -x "$bin/initdb" ]; then postgres_on "$@"; else skip "PostgreSQL, $1" 'not installed'; fi
 }
-for where in ${ON:-fat ${LONG:+ext4 3 4.1} 4.2}; do
-	case $where in
-		fat) fat_mount 4096 umask=077,uid=postgres,gid=postgres && on FAT /mnt/fat windows ;;
-		ext4) local_mount ext4 -s 1G && on ext4 /mnt/local windows && unmount /mnt/local ;;
-		*)
-			serving || nfs_serve ext4
-			nfs_mount $where && on "NFS $where" /mnt/nfs stock
-			;;
-	esac || skip $where 'cannot be mounted'
-done
+on_each "${ON:-fat ${LONG:+ext4 3 4.1} 4.2}" on umask=077,uid=postgres,gid=postgres
 finish

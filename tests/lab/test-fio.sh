@@ -3,9 +3,8 @@
 # Variables (lab -e): ON='fat ext4 3'
 . "$LAB/guest.sh"
 . "$PROJECT/tests/tap.sh"
-. "$PROJECT/tests/fs/operations-lib.sh"
+. "$PROJECT/tests/lab/places.sh"
 command -v fio >/dev/null || { echo '1..0 # SKIP fio is not installed'; exit 0; }
-mkdir /tmp/conf && make_configurations /tmp/conf
 
 # Two jobs, as threads or processes, side by side in one file.
 verdict() { # PRELOAD DIR CONFIGURATION OPTION...
@@ -43,14 +42,5 @@ all() { # NAME DIR CONFIGURATION
 # Not what a window ends at, so that there is something to trim.
 engines='psync libaio io_uring' ways='none posix' size=1000k
 [ -z "${LONG:-}" ] || engines='psync pvsync2 libaio io_uring' ways='none posix native keep truncate' size=63000k
-for where in ${ON:-fat ${LONG:+ext4 3 4.2} 4.1}; do
-	case $where in
-		fat) fat_mount 4096 && all FAT /mnt/fat windows ;;
-		ext4) local_mount ext4 -s 600M && all ext4 /mnt/local windows && unmount /mnt/local ;;
-		*)
-			serving || nfs_serve ext4
-			nfs_mount $where && all "NFS $where" /mnt/nfs stock
-			;;
-	esac || skip $where 'cannot be mounted'
-done
+on_each "${ON:-fat ${LONG:+ext4 3 4.2} 4.1}" all
 finish

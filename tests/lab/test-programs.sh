@@ -3,8 +3,7 @@
 # Variables (lab -e): ON='fat ext4 3', TASKS='git cp'
 . "$LAB/guest.sh"
 . "$PROJECT/tests/tap.sh"
-. "$PROJECT/tests/fs/operations-lib.sh"
-mkdir /tmp/conf && make_configurations /tmp/conf
+. "$PROJECT/tests/lab/places.sh"
 unit=1 large=700
 [ -z "${LONG:-}" ] || unit=40 large=60000
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_AUTHOR_DATE='@1000000000 +0000' GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
@@ -122,7 +121,7 @@ outcome() {
 }
 declare -A without
 on() { # NAME DIR CONFIGURATION
-	local task with
+	local task with done=0
 	for task in ${TASKS:-$tasks}; do
 		with=$(outcome with $3 $2 $task)
 		# Few depend on the file system.
@@ -131,17 +130,7 @@ on() { # NAME DIR CONFIGURATION
 		is "$1, $task: as without" "${without[$task]}" "$with"
 		case ${without[$task]} in *'status 0, tree right') done=$((done + 1)) ;; esac
 	done
+	is "$1: tasks that left the files as they are to be" "$(wc -w <<<"${TASKS:-$tasks}")" $done
 }
-for where in ${ON:-fat ${LONG:+ext4 xfs 3 4.2} 4.1}; do
-	done=0
-	case $where in
-		fat) name=FAT && fat_mount 4096 && on FAT /mnt/fat windows ;;
-		ext4 | xfs) name=$where && local_mount $where -s 1G && on $where /mnt/local windows && unmount /mnt/local ;;
-		*)
-			serving || nfs_serve ext4
-			name="NFS $where" && nfs_mount $where && on "$name" /mnt/nfs stock
-			;;
-	esac || { skip $where 'cannot be mounted'; continue; }
-	is "$name: tasks that left the files as they are to be" "$(wc -w <<<"${TASKS:-$tasks}")" $done
-done
+on_each "${ON:-fat ${LONG:+ext4 xfs 3 4.2} 4.1}" on
 finish
