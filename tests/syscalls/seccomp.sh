@@ -35,7 +35,8 @@ is 'and the library goes on' "0 $MiB" "$(overwrites) $(appended | sum)"
 for error in EPERM ENOSYS; do
 	for call in statx fcntl pwritev2 fdatasync madvise ioctl capget sync_file_range; do
 		config '[default]' 'sync = always'
-		for scene in 'rdwr,creat pfa 0 1M close' 'wronly,creat pfa 0 1M' 'rdwr,creat ft 1M pfa 0 1M' 'rdwr,creat pfa 8192 1M'; do
+		for scene in 'rdwr,creat pfa 0 1M close' 'wronly,creat pfa 0 1M' 'rdwr,creat ft 1M pfa 0 1M' 'rdwr,creat pfa 8192 1M' \
+			'rdwr,creat ft 1M pfa 0 2M size blocks'; do
 			rm -f k
 			# shellcheck disable=SC2086 # words
 			want=$(LIB='' traced -e trace=$call -e inject=$call:error=$error -- k $scene)
