@@ -153,7 +153,7 @@ static void start_message(struct line *line)
 	put(line, "]: ");
 }
 
-static void send(struct line *line)
+static void send_line(struct line *line)
 {
 	if (line->used == sizeof(line->text))
 		line->used--;
@@ -285,7 +285,7 @@ static void log_call(enum call call, int fd, struct extent range, enum answer an
 	put(&line, ", ");
 	put_number(&line, nanoseconds / 1000);
 	put(&line, " us");
-	send(&line);
+	send_line(&line);
 }
 
 void report_call(enum call call, int fd, struct extent range, enum answer answer, int error, uint64_t started)
@@ -307,7 +307,7 @@ void report_message(enum log_level level, const char *message)
 		return;
 	start_message(&line);
 	put(&line, message);
-	send(&line);
+	send_line(&line);
 }
 
 /* A name for a terminal: no control characters, no broken UTF-8, and room left for what is said of it. */

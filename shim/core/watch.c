@@ -130,7 +130,7 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
 	atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
 }
 
-static void lower(_Atomic uint64_t *least, uint64_t value)
+static void lower_to(_Atomic uint64_t *least, uint64_t value)
 {
 	uint64_t now = atomic_load(least);
 
@@ -138,7 +138,7 @@ static void lower(_Atomic uint64_t *least, uint64_t value)
 		;
 }
 
-static void raise(_Atomic uint64_t *most, uint64_t value)
+static void raise_to(_Atomic uint64_t *most, uint64_t value)
 {
 	uint64_t now = atomic_load(most);
 
@@ -153,8 +153,8 @@ static void count_write(struct watched *file, const struct watch *watch, uint64_
 	unsigned before = atomic_exchange(last, me);
 
 	add(&file->sizes[power < WATCH_SIZES ? power : WATCH_SIZES - 1], 1);
-	lower(&file->least, size);
-	raise(&file->most, size);
+	lower_to(&file->least, size);
+	raise_to(&file->most, size);
 	if (before && before != me)
 		add(&file->turns, 1);
 	if (is_inherited(file) || sys_fcntl(watch->fd, F_GETFL, NULL) & O_APPEND)

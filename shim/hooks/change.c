@@ -25,7 +25,7 @@ HOOK int fchmod(int fd, mode_t mode)
 }
 
 /* cp tries to clone first; that grows the file, or does nothing. */
-static int is_clone(unsigned long request)
+static int is_clone(unsigned request)
 {
 	return request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE;
 }
@@ -42,7 +42,7 @@ HOOK int ioctl(int fd, unsigned long request, ...)
 	va_start(arguments, request);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	if (is_clone(request)) {
+	if (is_clone((unsigned)request)) { /* the kernel takes 32 bits, musl an int */
 		known = window_changing(fd);
 		result = real.ioctl(fd, request, argument);
 		window_changed(known);
