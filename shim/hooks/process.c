@@ -9,9 +9,27 @@
 #include "layout.h"
 #include "window.h"
 
+#ifdef __GLIBC__
+
 /* pthread_atfork is this call, as an object file of its own in every library that uses it. */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object)
 	__attribute__((weak));
+
+static int watch_forks(void)
+{
+	return __register_atfork && !__register_atfork(window_suspend, window_resume, window_resume_in_child, NULL);
+}
+
+#else
+
+#include <pthread.h>
+
+static int watch_forks(void)
+{
+	return !pthread_atfork(window_suspend, window_resume, window_resume_in_child);
+}
+
+#endif
 
 CONSTANT_AT_LOAD static const char liburing[] = "/liburing";
 
@@ -20,9 +38,7 @@ AT_LOAD void process_watch(void)
 	/* It writes through a ring, and sets it up with system calls of its own. */
 	if (real_has_object(liburing))
 		window_off();
-	if (__register_atfork)
-		__register_atfork(window_suspend, window_resume, window_resume_in_child, NULL);
-	else
+	if (!watch_forks())
 		window_off();
 }
 

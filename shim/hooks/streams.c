@@ -206,6 +206,11 @@ void streams_install(void)
 
 #else
 
+int streams_number(FILE *stream)
+{
+	return fileno_unlocked(stream);
+}
+
 AT_LOAD void streams_prepare(void)
 {
 	report_message(LOG_INFO, "this libc's streams cannot be seen: no windows for them");
