@@ -64,7 +64,7 @@ if mkfs.ext4 -q -F -m 0 "$dir/image" 2>/dev/null && mount -o loop "$dir/image" "
 	# Small ones, of which there are many.
 	cp "$FASTALLOC_CONFIG" "$dir/before"
 	printf 'window = 16K\nwindow_max = 16K\nwindow_after = 0\n' >>"$FASTALLOC_CONFIG"
-	for way in forks spawns alarms-restart alarms jumps cancels cancels-anywhere; do
+	for way in forks spawns alarms-restart alarms jumps cancels cancels-anywhere descriptors; do
 		like "$way: nothing is lost, and the library works" ' left=0 window=yes lost=0 ' \
 			"$(delayed "$BUILD/tests/storms" $way "$seconds" "$dir/ext4/s" | paste -sd' ')"
 	done

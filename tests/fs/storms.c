@@ -1,6 +1,7 @@
 /* Threads write records to a file that has windows while the process is disturbed: by forks,
- * by signals whose handlers write too, by cancellation, by jumps out of handlers. Every
- * record that a write acknowledged must be there afterwards, and the library must still work.
+ * by signals whose handlers write too, by cancellation, by jumps out of handlers, by another
+ * thread that gives their descriptor's number to other files. Every record that a write
+ * acknowledged must be there afterwards, and the library must still work.
  *
  *   storms WAY SECONDS FILE
  *
@@ -316,14 +317,134 @@ static void cancels_anywhere(void)
 	with_cancellation(run_cancelled_anywhere);
 }
 
+/* Descriptors */
+
+static char *another; /* file, that some of the records go to */
+static FILE *stream;  /* that has fd's number, or NULL */
+static pthread_rwlock_t number_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+/* No program writes to a number that may be closed meanwhile. */
+static void *run_locked(void *lane)
+{
+	int more = 1;
+
+	while (!atomic_load(&stop) && more) {
+		pthread_rwlock_rdlock(&number_lock);
+		more = put_next((unsigned)(size_t)lane);
+		pthread_rwlock_unlock(&number_lock);
+	}
+	return NULL;
+}
+
+static const char *either(void)
+{
+	return rand() % 2 ? path : another;
+}
+
+static int open_either(void)
+{
+	int opened = open(either(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+	if (opened < 0)
+		fail("open");
+	return opened;
+}
+
+/* From now on all write by this number; the one before is closed. */
+static void switch_to(int number)
+{
+	int before = fd;
+
+	pthread_rwlock_wrlock(&number_lock);
+	fd = number;
+	pthread_rwlock_unlock(&number_lock);
+	if (stream ? fclose(stream) : rand() % 2 ? close(before) : close_range((unsigned)before, (unsigned)before, 0))
+		fail("close");
+	stream = NULL;
+}
+
+static void by_open(void)
+{
+	switch_to(open_either());
+}
+
+static void by_duplicate(void)
+{
+	switch_to(fcntl(fd, F_DUPFD_CLOEXEC, 50));
+}
+
+/* The number becomes another file while they write by it. */
+static void by_dup2(void)
+{
+	int opened = open_either();
+
+	if (dup2(opened, fd) < 0 || close(opened))
+		fail("dup2");
+}
+
+static void by_dup3(void)
+{
+	int opened = open_either();
+
+	if (dup3(opened, fd, O_CLOEXEC) < 0 || close(opened))
+		fail("dup3");
+}
+
+static void by_freopen(void)
+{
+	if (!stream)
+		stream = fdopen(fd, "r+");
+	stream = freopen(rand() % 3 ? either() : NULL, "r+", stream);
+	if (!stream || fileno(stream) != fd)
+		fail("freopen");
+}
+
+/* No space somewhere else: windows are given back. */
+static void run_out(void)
+{
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	if (full < 0 || write(full, "", 1) >= 0)
+		fail("/dev/full");
+	close(full);
+}
+
+/* Each time the file has been opened anew, as with threads no other number has a window. */
+static void descriptors(void)
+{
+	static void (*const by[])(void) = {by_duplicate, by_dup2, by_dup3, by_freopen, by_freopen};
+
+	close(open(another, O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+	for (size_t lane = 0; lane < WRITERS; lane++)
+		start_writer(lane, run_locked);
+	while (is_below(MOST)) {
+		by_open();
+		usleep((useconds_t)(rand() % 1000));
+		by[(size_t)rand() % (sizeof(by) / sizeof(*by))]();
+		usleep((useconds_t)(rand() % 500));
+		run_out();
+		put_next(WRITERS);
+		atomic_fetch_add(&disturbed, 1);
+	}
+	join_writers();
+	by_open(); /* no stream has it any more */
+}
+
 /* Rounds */
 
 static const struct way {
 	const char *name;
 	void (*run)(void);
 } ways[] = {
-	{"forks", forks},   {"vforks", vforks}, {"spawns", spawns},   {"alarms-restart", alarms_restart},
-	{"alarms", alarms}, {"jumps", jumps},   {"cancels", cancels}, {"cancels-anywhere", cancels_anywhere},
+	{"forks", forks},
+	{"vforks", vforks},
+	{"spawns", spawns},
+	{"alarms-restart", alarms_restart},
+	{"alarms", alarms},
+	{"jumps", jumps},
+	{"cancels", cancels},
+	{"cancels-anywhere", cancels_anywhere},
+	{"descriptors", descriptors},
 };
 
 static unsigned long records;
@@ -335,15 +456,21 @@ static void open_file(void)
 		fail(path);
 }
 
-static unsigned long lost_in(unsigned lane)
+static int is_in(int file, const char *expected, off_t at)
 {
-	char record[RECORD], expected[RECORD];
+	char record[RECORD];
+
+	return pread(file, record, RECORD, at) == RECORD && !memcmp(record, expected, RECORD);
+}
+
+static unsigned long lost_in(unsigned lane, int other)
+{
 	unsigned long lost = 0;
+	char expected[RECORD];
 
 	for (unsigned number = 0; number < atomic_load(&acknowledged[lane]); number++) {
 		fill(expected, lane, number);
-		if (pread(fd, record, RECORD, place(lane, number)) != RECORD || memcmp(record, expected, RECORD))
-			lost++;
+		lost += !is_in(fd, expected, place(lane, number)) && !is_in(other, expected, place(lane, number));
 	}
 	records += atomic_load(&acknowledged[lane]);
 	return lost;
@@ -352,15 +479,19 @@ static unsigned long lost_in(unsigned lane)
 static unsigned long one_round(const struct way *way)
 {
 	unsigned long lost = 0;
+	int other;
 
 	memset(acknowledged, 0, sizeof(acknowledged));
+	unlink(another);
 	atomic_store(&stop, 0);
 	open_file();
 	way->run();
 	close(fd);
 	fd = open(path, O_RDONLY);
+	other = open(another, O_RDONLY | O_CREAT, 0666);
 	for (unsigned lane = 0; lane < LANES; lane++)
-		lost += lost_in(lane);
+		lost += lost_in(lane, other);
+	close(other);
 	close(fd);
 	return lost;
 }
@@ -408,6 +539,8 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	path = argv[3];
+	if (asprintf(&another, "%s.another", path) < 0)
+		return 2;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (strcmp(ways[i].name, argv[1]))
 			continue;

@@ -8,7 +8,7 @@ seed=${SEED:-$$}
 export FASTALLOC_CONFIG=/tmp/preload.conf
 printf '%s\n' '[default]' 'write = preallocate' 'window = 16K' 'window_max = 16K' 'window_after = 0' >$FASTALLOC_CONFIG
 fat_mount 2048 rw 200M
-for way in forks spawns alarms-restart alarms jumps cancels cancels-anywhere; do
+for way in forks spawns alarms-restart alarms jumps cancels cancels-anywhere descriptors; do
 	seed=$((seed + 1))
 	out=$(FASTALLOC_DELAYS=$seed LD_PRELOAD=$BUILD/tests/libfastalloc-delays.so \
 		timeout -k 5 $((60 + 20 * seconds)) "$BUILD/tests/storms" $way "$seconds" /mnt/fat/s 2>&1)
