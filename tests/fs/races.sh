@@ -10,7 +10,7 @@ if [ "${INSIDE:-}" != 1 ]; then
 fi
 dir=$(mktemp -d /var/tmp/fastalloc-XXXXXX)
 trap 'cd /; umount "$dir"/* 2>/dev/null; fusermount3 -uz "$dir/fuse" 2>/dev/null; rm -rf "$dir"' EXIT
-mkdir "$dir/ramfs" "$dir/tmpfs" "$dir/fuse" "$dir/ext4"
+mkdir "$dir/ramfs" "$dir/tmpfs" "$dir/fuse" "$dir/ext4" "$dir/xfs"
 export FASTALLOC_CONFIG=$dir/preload.conf
 printf '[default]\nwrite = preallocate\nftruncate = allocate\n' >"$FASTALLOC_CONFIG"
 seconds=1
@@ -73,6 +73,20 @@ if mkfs.ext4 -q -F -m 0 "$dir/image" 2>/dev/null && mount -o loop "$dir/image" "
 else
 	skip 'windows' 'ext4 cannot be mounted'
 	rmdir "$dir/ext4" && mkdir "$dir/ext4"
+fi
+
+# Copies within the kernel, by which a file with a window grows
+truncate -s 600M "$dir/image.xfs"
+if mkfs.xfs -q -f "$dir/image.xfs" 2>/dev/null && mount -o loop "$dir/image.xfs" "$dir/xfs" 2>/dev/null; then
+	cp "$FASTALLOC_CONFIG" "$dir/before"
+	printf 'window = 16K\nwindow_max = 64K\nwindow_after = 0\n' >>"$FASTALLOC_CONFIG"
+	for way in cloned cloned-thread cloned-relieved; do
+		like "another writer, $way" ' lost=0 ' "$(delayed "$BUILD/tests/writers" $way "$seconds" "$dir/xfs/w" | paste -sd' ')"
+	done
+	mv "$dir/before" "$FASTALLOC_CONFIG"
+	umount "$dir/xfs"
+else
+	skip 'clones' 'xfs cannot be mounted'
 fi
 
 # Threads

@@ -8,14 +8,18 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,6 +30,7 @@
 #include <unistd.h>
 
 #define RECORD 512
+#define BLOCK  4096 /* records that are cloned: whole blocks */
 #define MOST   4000 /* records of a lane in a round */
 
 enum lane { OPENER, OTHER, LANES };
@@ -43,6 +48,7 @@ static struct shared {
 
 static const char *path, *self;
 static int shared_fd;
+static size_t record_size = RECORD;
 static int fd = -1; /* the opener's */
 static int other_fd = -1;
 
@@ -54,13 +60,13 @@ static void fail(const char *what)
 
 static void fill(char *record, enum lane lane, unsigned number)
 {
-	memset(record, 'a' + (int)lane, RECORD);
+	memset(record, 'a' + (int)lane, record_size);
 	memcpy(record, &number, sizeof(number));
 }
 
 static off_t place(enum lane lane, unsigned number)
 {
-	return ((off_t)number * LANES + (off_t)lane) * RECORD;
+	return ((off_t)number * LANES + (off_t)lane) * (off_t)record_size;
 }
 
 typedef ssize_t put(int fd, const void *record, size_t size, off_t at);
@@ -69,12 +75,12 @@ typedef ssize_t put(int fd, const void *record, size_t size, off_t at);
 static int put_next(put *put_record, int to, enum lane lane)
 {
 	unsigned number = atomic_load(&shared->acknowledged[lane]);
-	char record[RECORD];
+	char record[BLOCK];
 
 	if (number == MOST)
 		return 0;
 	fill(record, lane, number);
-	if (put_record(to, record, RECORD, place(lane, number)) != RECORD)
+	if (put_record(to, record, record_size, place(lane, number)) != (ssize_t)record_size)
 		return 0;
 	atomic_store(&shared->acknowledged[lane], number + 1);
 	return 1;
@@ -125,6 +131,73 @@ static ssize_t put_stream(int to, const void *record, size_t size, off_t at)
 	if (fseeko(stream, at, SEEK_SET) < 0 || fwrite(record, 1, size, stream) != size || fflush(stream))
 		return -1;
 	return (ssize_t)size;
+}
+
+/* Copies within the kernel, of what another file has at the same place */
+
+static int source = -1;
+
+static void open_source(void)
+{
+	char name[4200];
+
+	snprintf(name, sizeof(name), "%s.source", path);
+	source = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (source < 0)
+		fail(name);
+	record_size = BLOCK;
+}
+
+static off_t put_in_source(const void *record, size_t size, off_t at)
+{
+	if (pwrite(source, record, size, at) != (ssize_t)size)
+		fail("source");
+	return at;
+}
+
+static ssize_t put_clone(int to, const void *record, size_t size, off_t at)
+{
+	struct file_clone_range range = {.src_fd = source, .src_length = size, .dest_offset = (uint64_t)at};
+
+	range.src_offset = (uint64_t)put_in_source(record, size, at);
+	if (ioctl(to, FICLONERANGE, &range))
+		fail("FICLONERANGE");
+	return (ssize_t)size;
+}
+
+static ssize_t put_copy(int to, const void *record, size_t size, off_t at)
+{
+	off_t in = put_in_source(record, size, at), out = at;
+
+	return copy_file_range(source, &in, to, &out, size, 0);
+}
+
+static ssize_t put_sendfile(int to, const void *record, size_t size, off_t at)
+{
+	off_t in = put_in_source(record, size, at);
+
+	return lseek(to, at, SEEK_SET) < 0 ? -1 : sendfile(to, source, &in, size);
+}
+
+static ssize_t put_splice(int to, const void *record, size_t size, off_t at)
+{
+	ssize_t got;
+	int ends[2];
+
+	if (pipe(ends) || write(ends[1], record, size) != (ssize_t)size)
+		fail("pipe");
+	got = splice(ends[0], NULL, to, &at, size, 0);
+	close(ends[0]);
+	close(ends[1]);
+	return got;
+}
+
+/* In turn, so that each meets windows that were made for another. */
+static ssize_t put_any(int to, const void *record, size_t size, off_t at)
+{
+	static put *const ways[] = {put_clone, put_copy, put_sendfile, put_splice, pwrite};
+
+	return ways[(size_t)(at / (off_t)size) / LANES % (sizeof(ways) / sizeof(*ways))](to, record, size, at);
 }
 
 /* Threads */
@@ -488,6 +561,9 @@ static const struct way {
 	{"passed", start_passed, stop_child, 1, 0, 0},
 	{"opened", start_opened, stop_child, 1, 0, 0},
 	{"opened-signals", start_opened_signals, stop_opened_signals, 1, 0, 0},
+	{"cloned", start_opened, stop_child, 1, 0, 0},
+	{"cloned-thread", start_same, stop_thread, 1, 0, 1},
+	{"cloned-relieved", start_alone, stop_alone, 1, 1, 1},
 };
 
 static unsigned lost_in(int again, enum lane lane)
@@ -495,11 +571,12 @@ static unsigned lost_in(int again, enum lane lane)
 	unsigned lost = 0;
 
 	for (unsigned number = 0; number < atomic_load(&shared->acknowledged[lane]); number++) {
-		char record[RECORD], expected[RECORD] = {0};
+		char record[BLOCK], expected[BLOCK] = {0};
 
 		if (lane != OTHER || !reserves)
 			fill(expected, lane, number);
-		if (pread(again, record, RECORD, place(lane, number)) != RECORD || memcmp(record, expected, RECORD))
+		if (pread(again, record, record_size, place(lane, number)) != (ssize_t)record_size ||
+		    memcmp(record, expected, record_size))
 			lost++;
 	}
 	return lost;
@@ -510,6 +587,7 @@ static unsigned long total[LANES];
 static unsigned long one_round(const struct way *way)
 {
 	unsigned count = 20 + (unsigned)rand() % 300, lost;
+	put *puts = source < 0 ? pwrite : put_any;
 	int again;
 
 	memset(shared, 0, sizeof(*shared));
@@ -517,14 +595,14 @@ static unsigned long one_round(const struct way *way)
 	if (fd < 0)
 		fail(path);
 	for (int i = rand() % 40; i > 0; i--)
-		put_next(pwrite, fd, OPENER);
+		put_next(puts, fd, OPENER);
 	way->start();
 	if (way->relieves)
 		start_relief();
 	for (unsigned i = 0; i < count || !atomic_load(&shared->ready); i++) {
 		if (way->reopens && rand() % 3 == 0)
 			reopen();
-		if (!put_next(pwrite, fd, OPENER))
+		if (!put_next(puts, fd, OPENER))
 			sched_yield();
 	}
 	if (way->closes_first) {
@@ -589,6 +667,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		if (strcmp(ways[i].name, argv[1]))
 			continue;
+		if (!strncmp(argv[1], "cloned", 6))
+			open_source();
 		for (end = now() + atof(argv[2]); now() < end; rounds++)
 			lost += one_round(&ways[i]);
 		printf("%s rounds=%lu records=%lu,%lu lost=%lu\n", argv[1], rounds, total[OPENER], total[OTHER], lost);
