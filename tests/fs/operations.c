@@ -5,7 +5,8 @@
  *
  * A seed always gives the same operations. Each worker, a process or with `threads` a
  * thread, has files of its own; with `shared` all work on one file, each in a range of
- * its own, which only the last one's may grow. `full`: the disk is, or will be.
+ * its own, which only the last one's may grow: threads by one description, processes come
+ * and go. `full`: the disk is, or will be.
  *
  * Prints the operations done and a digest of what they returned, or, where file and model
  * differ, the last operations and how to repeat them.
@@ -60,7 +61,6 @@ struct file {
 	FILE *stream;                    /* owns fd[0] */
 	int keeps;                       /* the program itself may have blocks past the end */
 	unsigned char *map;              /* of the first LARGEST bytes, or NULL */
-	unsigned children;               /* there were when it was opened */
 	off_t base, limit;               /* where its worker works */
 	off_t position;                  /* of fd, without a stream */
 	off_t size;                      /* of the file, as far as its worker knows */
@@ -83,9 +83,8 @@ struct worker {
 static long filesystem;
 static int has_fallocate;
 
-/* That threads have made. A window may stay behind then, as one is not waited for whose write
- * takes long (hold_when_idle): blocks past the end are not looked for. */
-static unsigned children;
+/* That threads have begun to make, and made. */
+static unsigned forks_begun, forks_ended;
 
 /* Numbers and bytes */
 
@@ -355,10 +354,6 @@ static void check_blocks(struct worker *worker, struct file *file)
 
 	if (file->keeps || !file->named || file->map)
 		return;
-	if (options.threads && file->children != __atomic_load_n(&children, __ATOMIC_SEQ_CST)) {
-		file->keeps = 1;
-		return;
-	}
 	if (filesystem == EXT4_SUPER_MAGIC) {
 		fd = open(file->path, O_RDONLY);
 		if (ioctl(fd, FS_IOC_FIEMAP, &past) == 0 && past.map.fm_mapped_extents)
@@ -423,7 +418,6 @@ static void open_again(struct worker *worker, struct file *file)
 
 	file->position = 0;
 	file->fds = 1;
-	file->children = __atomic_load_n(&children, __ATOMIC_SEQ_CST);
 	if (one_in(worker, 4) && !options.full) {
 		open_stream(worker, file);
 		return;
@@ -747,6 +741,9 @@ static int do_fallocate(struct worker *worker, struct file *file)
 
 	if (!FITS(range) || (mode == FALLOC_FL_KEEP_SIZE && !one_in(worker, 4)))
 		return 0;
+	/* It ends windows for good, and there is only the one description. */
+	if (options.shared && options.threads && mode & FALLOC_FL_KEEP_SIZE && !(mode & FALLOC_FL_PUNCH_HOLE))
+		return 0;
 	if (told(worker, fallocate(any(worker, file), mode, range.at, range.count), "fallocate %d %jd+%jd", mode,
 		 (intmax_t)range.at, (intmax_t)range.count) < 0) {
 		if (errno == ENOSPC)
@@ -953,10 +950,11 @@ static int do_child(struct worker *worker, struct file *file)
 		return 0;
 	if (!ready(file))
 		fail(worker, "fflush: %s", strerror(errno));
-	__atomic_add_fetch(&children, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&forks_begun, 1, __ATOMIC_SEQ_CST);
 	child = fork();
 	if (child == 0)
 		_exit(pwrite(fd, worker->buffer, (size_t)range.count, range.at) != range.count);
+	__atomic_add_fetch(&forks_ended, 1, __ATOMIC_SEQ_CST);
 	if (child < 0 || waitpid(child, &status, 0) < 0)
 		die("fork");
 	note(worker, "a child's pwrite %jd+%jd = %d", (intmax_t)range.at, (intmax_t)range.count, status);
@@ -1028,12 +1026,14 @@ static int do_sync(struct worker *worker, struct file *file)
 static const struct operation {
 	int (*run)(struct worker *worker, struct file *file);
 	int weight, shared;
+	int once; /* it never has a file open once more */
 } operations[] = {
-	{do_write, 16, 0},      {do_pwrite, 10, 1},   {do_writev, 5, 0},    {do_pwritev, 6, 1}, {do_append, 2, 0},
-	{do_direct, 2, 1},      {do_stream, 10, 0},   {do_redirect, 4, 0},  {do_map, 5, 1},     {do_truncate, 6, 1},
-	{do_reserve, 4, 1},     {do_fallocate, 5, 1}, {do_shift, 3, 0},     {do_copy, 6, 1},    {do_clone, 3, 1},
-	{do_clone_whole, 1, 0}, {do_seek, 4, 0},      {do_duplicate, 4, 0}, {do_reopen, 9, 0},  {do_child, 1, 0},
-	{do_rename, 1, 0},      {do_unlink, 1, 0},    {do_sync, 4, 1},
+	{do_write, 16, 0, 1}, {do_pwrite, 10, 1, 1},   {do_writev, 5, 0, 1},  {do_pwritev, 6, 1, 1},
+	{do_append, 2, 0, 0}, {do_direct, 2, 1, 0},    {do_stream, 10, 0, 0}, {do_redirect, 4, 0, 0},
+	{do_map, 5, 1, 1},    {do_truncate, 6, 1, 0},  {do_reserve, 4, 1, 1}, {do_fallocate, 5, 1, 1},
+	{do_shift, 3, 0, 1},  {do_copy, 6, 1, 1},      {do_clone, 3, 1, 1},   {do_clone_whole, 1, 0, 0},
+	{do_seek, 4, 0, 1},   {do_duplicate, 4, 0, 1}, {do_reopen, 9, 0, 1},  {do_child, 1, 0, 1},
+	{do_rename, 1, 0, 1}, {do_unlink, 1, 0, 1},    {do_sync, 4, 1, 1},
 };
 
 static const struct operation *pick_operation(struct worker *worker)
@@ -1050,15 +1050,51 @@ static const struct operation *pick_operation(struct worker *worker)
 	return operations;
 }
 
+static int64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A fork in another thread gives windows back, but not that of a file which is open once more,
+ * and waits for a write, but not for one that takes longer than this (hold_when_idle). */
+#define WAITED_FOR 25
+
+static int may_stay_behind(const struct operation *operation, const struct file *file, unsigned forks, int64_t began)
+{
+	return forks != __atomic_load_n(&forks_begun, __ATOMIC_SEQ_CST) &&
+	       (!operation->once || (file->flags & O_ACCMODE) == O_WRONLY || milliseconds() - began > WAITED_FOR);
+}
+
+/* Away from the file for a while, so that another is alone with it. */
+static void come_and_go(struct worker *worker, struct file *file)
+{
+	if (!one_in(worker, 3))
+		return;
+	unmap(file);
+	close(file->fd[0]);
+	if (!may_grow(file))
+		usleep((useconds_t)below(worker, 2000));
+	file->fd[0] = open_file(file, O_RDWR);
+	if (file->fd[0] < 0)
+		die(file->path);
+}
+
 static void step(struct worker *worker)
 {
+	unsigned forks = __atomic_load_n(&forks_ended, __ATOMIC_SEQ_CST);
 	const struct operation *operation = pick_operation(worker);
+	int64_t began = milliseconds();
 	struct file *file;
 
 	worker->file = options.shared ? 0 : (unsigned)below(worker, options.files);
 	file = &worker->files[worker->file];
 	if (options.shared && !operation->shared)
 		return;
+	if (options.shared && !options.threads)
+		come_and_go(worker, file);
 	/* All but streams themselves work on what they have written. */
 	if (operation->run != do_stream && !ready(file))
 		fail(worker, "fflush: %s", strerror(errno));
@@ -1066,6 +1102,9 @@ static void step(struct worker *worker)
 		worker->done++;
 	if (one_in(worker, 3) && !worker->failed)
 		check(worker, file);
+	for (unsigned i = 0; options.threads && i < options.files; i++)
+		if (i == worker->file || !operation->once)
+			worker->files[i].keeps |= may_stay_behind(operation, &worker->files[i], forks, began);
 }
 
 static void create(struct file *file, unsigned worker, unsigned i)
@@ -1085,6 +1124,8 @@ static void *work(void *data)
 
 	for (unsigned i = 0; i < options.files && !options.shared; i++)
 		create(&worker->files[i], worker->number, i);
+	if (options.shared && !options.threads)
+		worker->files->fd[0] = open_file(worker->files, O_RDWR);
 	while (worker->done < options.count && !worker->failed)
 		step(worker);
 	for (unsigned i = 0; i < (options.shared ? 1 : options.files) && !worker->failed; i++)
@@ -1103,7 +1144,7 @@ static void *allocate(size_t size)
 	return memory;
 }
 
-/* Processes have descriptors of their own, threads one for all. */
+/* Threads have one description for all, as with another there would be no window. */
 static void share(struct worker *worker, const struct file *whole)
 {
 	struct file *file = worker->files;
@@ -1111,7 +1152,8 @@ static void share(struct worker *worker, const struct file *whole)
 	strcpy(file->path, whole->path);
 	file->named = file->fds = 1;
 	file->flags = O_RDWR;
-	file->fd[0] = options.threads && worker->number % 2 == 0 ? whole->fd[0] : open_file(file, O_RDWR);
+	if (options.threads)
+		file->fd[0] = worker->number % 2 ? dup(whole->fd[0]) : whole->fd[0];
 	file->base = (off_t)worker->number * RANGE;
 	file->size = file->base + RANGE;
 	file->limit = worker->number == options.workers - 1 ? LARGEST : file->size;
@@ -1146,7 +1188,7 @@ static void start(struct worker *worker)
 			for (unsigned i = 0; i < (options.shared ? 1 : options.files); i++)
 				if (worker->files[i].stream)
 					fclose(worker->files[i].stream);
-			_exit(worker->failed);
+			exit(worker->failed); /* which writes statistics */
 		}
 		worker->process = process;
 	}
@@ -1191,6 +1233,11 @@ static void end(struct worker *worker)
 			check_blocks(worker, file);
 			check_again(worker, file);
 		} else {
+			unmap(file);
+			if (worker->number == 0 || worker->number % 2)
+				close(file->fd[0]);
+			if (may_grow(file)) /* the last */
+				check_blocks(worker, file);
 			check_again(worker, file);
 		}
 		if (!options.shared)
@@ -1277,6 +1324,8 @@ int main(int argc, char **argv)
 		create(whole, 0, 0);
 		if (ftruncate(whole->fd[0], (off_t)options.workers * RANGE) < 0)
 			die("ftruncate");
+		if (!options.threads)
+			close(whole->fd[0]);
 	}
 	for (unsigned i = 0; i < options.workers; i++)
 		set_up(&workers[i], i, whole);
