@@ -86,6 +86,10 @@ BARE(int, fchmod, (int fd, mode_t mode), SYS2(SYS_fchmod, fd, mode))
 BARE(int, dup, (int fd), SYS1(SYS_dup, fd))
 BARE(int, dup2, (int fd, int to), fd == to ? SYS2(SYS_fcntl, fd, F_GETFD) < 0 ? -EBADF : fd : SYS3(SYS_dup3, fd, to, 0))
 BARE(int, __dup2, (int fd, int to), bare_dup2(fd, to))
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438 /* Linux 5.6 */
+#endif
+BARE(int, pidfd_getfd, (int pidfd, int fd, unsigned flags), SYS3(SYS_pidfd_getfd, pidfd, fd, flags))
 BARE(int, dup3, (int fd, int to, int flags), SYS3(SYS_dup3, fd, to, flags))
 BARE(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), SYS3(SYS_sendmsg, fd, message, flags))
 BARE(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),
@@ -230,11 +234,18 @@ LAZY(int, system, (const char *command), (command), -1)
 LAZY(int, unshare, (int flags), (flags), -1)
 LAZY(FILE *, popen, (const char *command, const char *mode), (command, mode), NULL)
 LAZY(int, wordexp, (const char *words, wordexp_t *expansion, int flags), (words, expansion, flags), WRDE_NOSPACE)
-#define SPAWN_PARAMETERS                                                           \
-	(pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, \
-	 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+#define SPAWN_PARAMETERS                                                                                             \
+	(int *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes, \
+	 char *const argv[], char *const envp[])
 LAZY(int, posix_spawn, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
 LAZY(int, posix_spawnp, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
+/* Of glibc 2.39, which may be newer than the one that we are built with. */
+#define HAVE_pidfd_spawn  1
+#define HAVE_pidfd_spawnp 1
+LAZY(int, pidfd_spawn, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
+LAZY(int, pidfd_spawnp, SPAWN_PARAMETERS, (pid, path, actions, attributes, argv, envp), ENOSYS)
+/* A signal handler may, where the program has called it before: so its manual says of libc's, too. */
+LAZY(void, backtrace_symbols_fd, (void *const *addresses, int count, int fd), (addresses, count, fd), )
 
 /* Nobody can know what clone's further arguments are; three words are all it takes. */
 static int bare_clone(int (*function)(void *), void *stack, int flags, void *argument, ...)

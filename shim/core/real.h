@@ -104,7 +104,15 @@ struct file_handle;
 	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))                 \
 	X(int, posix_spawnp,                                                                             \
 	  (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,                     \
-	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
+	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))                 \
+	X(int, pidfd_spawn,                                                                              \
+	  (int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,                      \
+	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))                 \
+	X(int, pidfd_spawnp,                                                                             \
+	  (int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,                      \
+	   const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))                 \
+	X(int, pidfd_getfd, (int pidfd, int fd, unsigned flags))                                         \
+	X(void, backtrace_symbols_fd, (void *const *addresses, int count, int fd))
 #define REAL_FUNCTIONS(X)                   REAL_AT_LOAD(X) REAL_WHEN_CALLED(X)
 
 #define REAL_MEMBER(type, name, parameters) type(*name) parameters;

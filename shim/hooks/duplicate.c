@@ -48,6 +48,13 @@ DUP2(dup2, (int fd, int to), fd, to)
 DUP2(__dup2, (int fd, int to), fd, to)
 DUP2(dup3, (int fd, int to, int flags), fd, to, flags)
 
+/* Of whatever process: a number of ours that happens to be the same loses its window, no more. */
+HOOK int pidfd_getfd(int pidfd, int fd, unsigned flags)
+{
+	window_end(fd);
+	return real.pidfd_getfd(pidfd, fd, flags);
+}
+
 static int is_duplication(int command)
 {
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;

@@ -152,7 +152,7 @@ HOOK int wordexp(const char *words, wordexp_t *expansion, int flags)
 }
 
 #define SPAWN(name)                                                                                \
-	HOOK int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,     \
+	HOOK int name(int *pid, const char *path, const posix_spawn_file_actions_t *actions,       \
 		      const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) \
 	{                                                                                          \
 		int error;                                                                         \
@@ -164,6 +164,8 @@ HOOK int wordexp(const char *words, wordexp_t *expansion, int flags)
 	}
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
+SPAWN(pidfd_spawn)
+SPAWN(pidfd_spawnp)
 
 /* These write from threads inside libc. */
 HOOK int aio_write(struct aiocb *request)

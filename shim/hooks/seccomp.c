@@ -49,7 +49,7 @@ HOOK int prctl(int option, ...)
 WITH_TIME64(int __prctl_time64(int option, ...), prctl)
 
 /* What our hooks for these calls would have done, on the safe side. */
-static void watch(long number, long a)
+static void watch(long number, long a, long b)
 {
 	switch (number) {
 	case SYS_write:
@@ -72,6 +72,11 @@ static void watch(long number, long a)
 #endif
 		window_end((int)a);
 		break;
+#ifdef SYS_pidfd_getfd
+	case SYS_pidfd_getfd:
+		window_end((int)b);
+		break;
+#endif
 #ifdef SYS_fork
 	case SYS_fork:
 	case SYS_vfork:
@@ -130,7 +135,7 @@ HOOK long syscall(long number, ...)
 	f = va_arg(arguments, long);
 	va_end(arguments);
 	if (window_any() || is_for_good(number))
-		watch(number, a);
+		watch(number, a, b);
 	if (number != SYS_seccomp || (a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER))
 		return real.syscall(number, a, b, c, d, e, f);
 	was_active = go_quiet();

@@ -96,3 +96,11 @@ PWRITEV(pwritev64, off64_t)
 	}
 PWRITEV2(pwritev2, off_t)
 PWRITEV2(pwritev64v2, off64_t)
+
+/* libc writes these lines by a call that we do not see. */
+HOOK void backtrace_symbols_fd(void *const *addresses, int count, int fd)
+{
+	window_end(fd);
+	real.backtrace_symbols_fd(addresses, count, fd);
+}
+HOOK void __backtrace_symbols_fd(void *const *addresses, int count, int fd) SAME_AS(backtrace_symbols_fd);

@@ -1,14 +1,17 @@
-/* Hooks under the eye of trap.c, and what a child of wordexp finds.
+/* Hooks under the eye of trap.c, and what writers find that libc makes, or is, unseen.
  *
  *   hooks calls DIRECTORY   every hook whose libc function neither allocates nor locks, and what
  *                           signal handlers may call; trap.c, where it is loaded, ends the program at
  *                           the first that does. Prints how many there were.
  *   hooks trapped           allocates where that is forbidden: the proof that it would be seen
- *   hooks words FILE        writes to FILE, has a shell started by wordexp, writes again */
+ *   hooks WAY FILE          writes to FILE, then lets that be written otherwise, writes again; WAY: words (a
+ *                           shell started by wordexp), spawn, backtrace, getfd, syscall (the same) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,25 +146,61 @@ static void on_others(void)
 	CALL(close(null));
 }
 
-static int words(const char *path)
+static int words(void)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	wordexp_t expansion;
 
-	if (write(fd, block, sizeof(block)) < 0 || write(fd, block, 1000) < 0)
-		return 1;
 	if (wordexp("$(:)", &expansion, 0))
 		return 1;
 	wordfree(&expansion);
-	return write(fd, block, 1000) < 0 || close(fd);
+	return 0;
+}
+
+/* Of glibc 2.39; before, there is only what a library of the test's own has. */
+static int spawn(void)
+{
+	char *arguments[] = {"true", NULL};
+	int (*pidfd_spawnp)(int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+			    char *const[], char *const[]) = dlsym(RTLD_DEFAULT, "pidfd_spawnp");
+	int pidfd;
+
+	return !pidfd_spawnp || pidfd_spawnp(&pidfd, "true", NULL, NULL, arguments, NULL);
+}
+
+static int copy_of(int fd, int way)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), copy;
+	int (*getfd)(int, int, unsigned) = dlsym(RTLD_DEFAULT, "pidfd_getfd");
+
+	copy = way || !getfd ? (int)syscall(SYS_pidfd_getfd, self, fd, 0) : getfd(self, fd, 0);
+	close(self);
+	return copy < 0 || write(copy, block, 1000) < 0 || close(copy);
+}
+
+static int otherwise(const char *way, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644), failed = 1;
+	void *addresses[] = {(void *)otherwise};
+
+	if (write(fd, block, sizeof(block)) < 0 || write(fd, block, 1000) < 0)
+		return 1;
+	if (!strcmp(way, "words"))
+		failed = words();
+	else if (!strcmp(way, "spawn"))
+		failed = spawn();
+	else if (!strcmp(way, "getfd") || !strcmp(way, "syscall"))
+		failed = copy_of(fd, *way == 's');
+	else if (!strcmp(way, "backtrace"))
+		backtrace_symbols_fd(addresses, failed--, fd);
+	return failed || write(fd, block, 1000) < 0 || close(fd);
 }
 
 int main(int argc, char **argv)
 {
 	char path[4096];
 
-	if (argc == 3 && !strcmp(argv[1], "words"))
-		return words(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "calls") != 0)
+		return otherwise(argv[1], argv[2]);
 	inside = dlsym(RTLD_DEFAULT, "trap_inside");
 	if (!inside) {
 		puts("trap.c is not loaded");

@@ -1,4 +1,4 @@
-# Hooks neither allocate, lock nor use streams (trap.c); a shell that wordexp starts meets no window.
+# Hooks neither allocate, lock nor use streams (trap.c); what libc lets write unseen meets no window.
 . "${PROJECT:?}/tests/syscalls/lib.sh" || exit 1
 HOOKS=$BUILD/tests/hooks TRAP=$BUILD/tests/libtrap.so
 # trapped COMMAND...: with the library, and the trap behind it.
@@ -23,8 +23,23 @@ is 'nor with a log and statistics' "$without" \
 at_least 'which are there' 20 "$(wc -l <"$W/log")"
 if disk; then
 	at_least 'windows were opened, and trimmed' 2 "$(grep -cE ' (window|trim) ' "$W/log")"
-	strace -f -qq -o "$TRACE" -e trace=ftruncate,fallocate,clone,clone3,vfork -E LD_PRELOAD="$LIB" "$HOOKS" words "$E/words"
-	like 'wordexp: the window is given back before the shell starts' '^fallocate ftruncate (clone3?|vfork)$' \
-		"$(grep -E 'KEEP_SIZE|ftruncate|CLONE_V|vfork' "$TRACE" | sed -E 's/^[0-9]+ +//; s/\(.*//' | head -n 3 | paste -sd' ')"
+	# Children that share the file, writes and copies of its descriptor that we do not see.
+	echo 'int posix_spawnp(); int pidfd_spawnp(int *p, void *a, void *b, void *c, void *d, void *e) { return posix_spawnp(p, a, b, c, d, e); }' |
+		cc -shared -fPIC -x c -o "$W/libspawn.so" - 2>/dev/null
+	unseen() { # WAY, the call it ends in
+		strace -f -qq -o "$TRACE" -e trace=ftruncate,fallocate,clone,clone3,vfork,writev,pidfd_getfd \
+			-E LD_PRELOAD="$LIB $W/libspawn.so" "$HOOKS" "$1" "$E/$1"
+		is "$1: done" 0 $?
+		like "$1: the window is given back before" "^fallocate ftruncate ($2)\$" \
+			"$(grep -E 'KEEP_SIZE|ftruncate|CLONE_V|vfork|writev|pidfd_getfd' "$TRACE" | sed -E 's/^[0-9]+ +//; s/\(.*//' | head -n 3 | paste -sd' ')"
+		"$HOOKS" "$1" "$E/without" 2>/dev/null
+		# What backtrace prints has addresses in it; the other needs its library.
+		[ "$1" = spawn ] || [ "$1" = backtrace ] || ok "$1: the same content" cmp "$E/$1" "$E/without"
+	}
+	unseen words 'clone3?|vfork'
+	unseen spawn 'clone3?|vfork'
+	unseen getfd pidfd_getfd
+	unseen syscall pidfd_getfd
+	unseen backtrace writev
 fi
 finish
