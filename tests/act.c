@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,6 +56,7 @@ static const char usage_text[] =
 	"  rlimit fsize|as|memlock|nofile N | mlockall | drop\n"
 	"  sigxfsz ignore|default|count | signals | alarm HZ | alarms\n"
 	"  seccomp strict|allow | seccomp2 strict|allow\n"
+	"  landlock RIGHT,... (read write truncate, forbidden from here on)\n"
 	"MODE: a number, or of keep,punch,zero,collapse\n";
 
 static void __attribute__((noreturn)) usage(const char *why, const char *what)
@@ -657,6 +659,28 @@ static void op_seccomp2(char **args)
 	put_result(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1U << 14) /* Linux 6.2 */
+#endif
+
+static const struct flag landlock_names[] = {
+	{"read", LANDLOCK_ACCESS_FS_READ_FILE},
+	{"write", LANDLOCK_ACCESS_FS_WRITE_FILE},
+	{"truncate", LANDLOCK_ACCESS_FS_TRUNCATE},
+	{NULL, 0},
+};
+
+/* There is no rule that allows them anywhere. */
+static void op_landlock(char **args)
+{
+	struct landlock_ruleset_attr attributes = {.handled_access_fs = (unsigned)parse_flags(landlock_names, args[0])};
+	int rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes.handled_access_fs), 0);
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	put_result(rules < 0 ? rules : syscall(SYS_landlock_restrict_self, rules, 0));
+	close(rules);
+}
+
 static void op_drop(char **args)
 {
 	(void)args;
@@ -746,6 +770,7 @@ static const struct op {
 	{"seccomp", op_seccomp, 1, 0},
 	{"seccomp2", op_seccomp2, 1, 0},
 	{"drop", op_drop, 0, 0},
+	{"landlock", op_landlock, 1, 0},
 };
 
 static const struct op *find_op(const char *name)

@@ -1,6 +1,7 @@
 #include "resize.h"
 
 #include <linux/falloc.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -9,6 +10,13 @@
 #include "reserve.h"
 #include "room.h"
 #include "sys.h"
+
+static atomic_int restricted;
+
+void resize_restricted(void)
+{
+	atomic_store(&restricted, 1);
+}
 
 static int is_nfs(const struct file *file)
 {
@@ -79,7 +87,7 @@ static int prepare(int fd, off64_t length, const struct file *file, enum answer 
 	if (flags < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY)
 		return RESIZE_GO_ON; /* to the kernel's EINVAL or EBADF */
 	if (file->policy.value[KEY_FTRUNCATE] == FTRUNCATE_PREALLOCATE)
-		return preallocate(fd, growth, file, answer);
+		return atomic_load(&restricted) ? RESIZE_GO_ON : preallocate(fd, growth, file, answer);
 	return allocate(fd, growth, file, answer);
 }
 

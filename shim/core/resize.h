@@ -26,4 +26,7 @@ enum resize {
 int resize_prepare(int fd, off64_t length, enum answer *answer);
 int resize_prepare_path(const char *path, off64_t length, enum answer *answer);
 
+/* From now on the resizing itself may be forbidden (Landlock): what was preallocated for it would stay. */
+void resize_restricted(void);
+
 #endif

@@ -334,8 +334,9 @@ static int cut_if_sole(int fd, const struct description *d, enum call call)
 			error = EBADF;
 		if (!error && is_privileged(fd, &stx))
 			error = EPERM;
-		if (!error)
-			error = cut_past_end(fd, &stx, leased);
+		if (!error && (error = cut_past_end(fd, &stx, leased)) && (error == EACCES || error == EPERM))
+			/* We were started in a sandbox that forbids it: what there is stays, no more is made. */
+			atomic_store(&window_is_possible, 0);
 		if (error < 0) /* cut, but for the time */
 			error = 0;
 		return_lease(fd);
@@ -787,7 +788,7 @@ static int preallocate(struct description *d, int fd, off64_t start, off64_t unt
 	off64_t target = reach(d, fd, start, until, atomic_load(&d->flags));
 	int error;
 
-	if (target <= start)
+	if (target <= start || !atomic_load(&window_is_possible))
 		return EAGAIN;
 	if (is_preallocated(d, fd, start, target))
 		return EEXIST;

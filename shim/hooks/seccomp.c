@@ -1,6 +1,7 @@
 /* prctl and syscall: notice a seccomp filter being installed (active.h), and calls
  * that hide a writer from us (window.h). */
 #include "hook.h"
+#include "resize.h"
 #include "watch.h"
 #include "window.h"
 
@@ -101,10 +102,15 @@ static void watch(long number, long a, long b)
 	case SYS_socketcall: /* sendmsg, for one */
 #endif
 #ifdef SYS_landlock_restrict_self
-	case SYS_landlock_restrict_self: /* it can forbid to truncate what is opened from then on */
 #endif
 		window_off();
 		break;
+#ifdef SYS_landlock_restrict_self
+	case SYS_landlock_restrict_self: /* it can forbid to truncate what is opened from then on */
+		resize_restricted();
+		window_off();
+		break;
+#endif
 	default:
 		break;
 	}

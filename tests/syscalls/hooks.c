@@ -5,7 +5,8 @@
  *                           the first that does. Prints how many there were.
  *   hooks trapped           allocates where that is forbidden: the proof that it would be seen
  *   hooks WAY FILE          writes to FILE, then lets that be written otherwise, writes again; WAY: words (a
- *                           shell started by wordexp), spawn, backtrace, getfd, syscall (the same) */
+ *                           shell started by wordexp), spawn, backtrace, getfd, syscall (the same);
+ *                           twice: as another file of that name was */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -190,6 +191,9 @@ static int otherwise(const char *way, const char *path)
 		failed = spawn();
 	else if (!strcmp(way, "getfd") || !strcmp(way, "syscall"))
 		failed = copy_of(fd, *way == 's');
+	else if (!strcmp(way, "twice")) /* another file, as this one was */
+		failed = close(fd) || unlink(path) || (fd = open(path, O_WRONLY | O_CREAT, 0644)) < 0 ||
+			 write(fd, block, sizeof(block)) < 0 || write(fd, block, 1000) < 0;
 	else if (!strcmp(way, "backtrace"))
 		backtrace_symbols_fd(addresses, failed--, fd);
 	return failed || write(fd, block, 1000) < 0 || close(fd);

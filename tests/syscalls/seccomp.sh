@@ -51,6 +51,50 @@ for error in EPERM ENOSYS; do
 	is "fstatfs forbidden, $error: done all the same" "pfa=0 blocks=$MiB" \
 		"$(traced -e trace=fstatfs -e inject=fstatfs:error=$error -- k rdwr,creat pfa 0 1M blocks)"
 done
+# Landlock: what was open before keeps its rights, what is opened after has none to truncate, write or
+# read, /proc and the configuration neither. The same results, and no block more.
+if [ "$("$ACT" k rdwr,creat landlock truncate)" = 'landlock = 0' ]; then
+	truncate -s 100M "$E/image" && mkfs.ext4 -q -F -m 0 "$E/image" && mkdir "$E/mnt" && mount -o loop "$E/image" "$E/mnt" 2>/dev/null
+	mounted=$?
+	for directory in "$R" "$W" "$E/mnt"; do
+		[ "$directory" != "$E/mnt" ] || [ "$mounted" = 0 ] || continue
+		cd "$directory" || exit 1
+		for file in stock preallocate; do
+			case $file in stock) stock ;; *) config '[default]' 'write = preallocate' 'ftruncate = preallocate' ;; esac
+			for right in truncate write truncate,write read,write,truncate; do
+				# shellcheck disable=SC2086 # words
+				for scene in "landlock $right pfa 0 1M fa keep 0 2M write 64K 1 write 1M 2 ft 3M ft 5 close size blocks" \
+					"write 512K 1 write 64K 2 landlock $right write 64K 3 fsync close size blocks" \
+					"landlock $right reopen ft 3M tr 2M write 512K 1 write 64K 1 ft 9 close size" \
+					"landlock $right reopen ft 3M size blocks tr -1 close blocks" \
+					"write 5000 65 landlock $right reopen pfa 4000 100000 size blocks"; do
+					rm -f k l
+					want=$(plain k rdwr,creat,trunc $scene) got=$(act l rdwr,creat,trunc $scene)
+					[ "$want" = "$got" ] || wrong+=" [$file, $(stat -f -c %T .): $scene: $got, without $want]"
+				done
+			done
+		done
+	done
+	is 'Landlock: as without' '' "${wrong:-}"
+	# Started in such a sandbox it is told by the first file that cannot be given back what is left.
+	if [ "$mounted" = 0 ]; then
+		cat >"$W/sandbox.py" <<-'PYTHON'
+			import ctypes, os, sys
+			libc, rights = ctypes.CDLL(None), ctypes.c_uint64(1 << 14)
+			rules = libc.syscall(444, ctypes.byref(rights), 8, 0)
+			libc.prctl(38, 1, 0, 0, 0)
+			os.execv(sys.argv[1] if libc.syscall(446, rules, 0) == 0 else '/none', sys.argv[1:])
+		PYTHON
+		config '[default]' 'write = preallocate'
+		rm -f k l
+		is 'Landlock, inherited: one window at most' '0 1' \
+			"$(python3 "$W/sandbox.py" /usr/bin/env LD_PRELOAD="$LIB" FASTALLOC_LOG="debug:$W/log" \
+				"$BUILD/tests/hooks" twice "$E/mnt/k"; echo $?) $(grep -c ' window ' "$W/log")"
+		cd "$R" && umount "$E/mnt"
+	fi
+else
+	skip Landlock 'not in this kernel'
+fi
 stock
 FASTALLOC_STATS=$W/stats act "$W/j" rdwr,creat seccomp strict pfa 0 1M >/dev/null
 ok 'the statistics are not written past a filter' [ ! -e "$W/stats" ]
