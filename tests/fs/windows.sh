@@ -76,6 +76,55 @@ ok 'truncated in between: the content' cmp c c2
 
 traced "$act" c wronly,creat,trunc write 64K 1 write 64K 1 pwrite 8M 64K 1 pwrite 16M 64K 1 close >"$dir/out"
 is 'a sparse file gets no windows in its holes' '65536+131072' "$(windows)"
+# What the program holds: record locks of both kinds, flock and leases stay what they are.
+cat >"$dir/locks.py" <<'PYTHON'
+import fcntl, os, struct, sys
+def held(inode):
+	with open("/proc/locks") as lines:
+		return sorted(" ".join(line.split()[1:4] + line.split()[6:]) for line in lines if line.split()[5].endswith(":%d" % inode))
+for kind in "posix", "ofd", "flock", "lease":
+	for late in 0, 1:
+		fd = os.open("locked", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+		def take():
+			if kind == "posix":
+				fcntl.lockf(fd, fcntl.LOCK_EX, 100, 7)
+			elif kind == "ofd": # l_type, l_whence, l_start, l_len, l_pid
+				fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 3, 50, 0))
+			elif kind == "flock":
+				fcntl.flock(fd, fcntl.LOCK_EX)
+			else:
+				fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+		def act():
+			os.write(fd, bytes(512 << 10))
+			os.write(fd, bytes(1000))
+			os.posix_fallocate(fd, 0, 1 << 20)
+			os.ftruncate(fd, 2 << 20)
+			os.ftruncate(fd, 600 << 10)
+			if kind != "lease": # which it would break
+				os.truncate("locked", 700 << 10)
+			os.fsync(fd)
+		if not late:
+			take()
+		act()
+		if late:
+			take()
+			act()
+		print(kind, late, held(os.fstat(fd).st_ino))
+		other = os.dup(fd)
+		if kind != "posix": # which goes with any descriptor that is closed
+			os.close(other)
+			print(held(os.fstat(fd).st_ino))
+		os.write(fd, bytes(1000))
+		print(held(os.fstat(fd).st_ino))
+		os.close(fd)
+		if kind == "posix":
+			os.close(other)
+PYTHON
+config '[default]' 'write = preallocate' 'ftruncate = preallocate' 'fallocate = auto'
+held=$(timeout 20 /usr/bin/python3 "$dir/locks.py" 2>&1)
+is 'locks and leases: all are taken without the library' 22 "$(grep -c WRITE <<<"$held")"
+is 'locks and leases: the same' "$held" "$($with timeout 20 /usr/bin/python3 "$dir/locks.py" 2>&1)"
+config '[default]' 'write = preallocate'
 mkdir -m 777 u
 python() { env LD_PRELOAD="$BUILD/libfastalloc.so" /usr/bin/python3 -c "import os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
