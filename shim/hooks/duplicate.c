@@ -90,6 +90,11 @@ static int ends_windows(int command, const void *argument)
 	}
 FCNTL(fcntl)
 FCNTL(fcntl64)
+#if defined(__i386__) && defined(__GLIBC__)
+/* Until glibc 2.28 fcntl took F_OFD_* locks of 64 bits only: it was what fcntl64 is. */
+__asm__(".symver fcntl, fcntl@@@GLIBC_2.28\n"
+	".globl fcntl_of_2_0\n.set fcntl_of_2_0, fcntl64\n.symver fcntl_of_2_0, fcntl@GLIBC_2.0, remove\n");
+#endif
 FCNTL(__fcntl)
 WITH_TIME64(int __fcntl_time64(int fd, int command, ...), fcntl64)
 
