@@ -475,7 +475,7 @@ static int parse_value(struct parser *parser, int key, struct text word, uint64_
 static void parse_assigned(struct parser *parser, int key, struct text name, struct text rest)
 {
 	struct text word = next_word_of_line(&rest), extra = next_word_of_line(&rest);
-	uint64_t value;
+	uint64_t value = 0;
 	int good;
 
 	if (!word.length) {
