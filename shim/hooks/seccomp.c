@@ -101,8 +101,6 @@ static void watch(long number, long a, long b)
 	case SYS_sendfile64:
 	case SYS_socketcall: /* sendmsg, for one */
 #endif
-#ifdef SYS_landlock_restrict_self
-#endif
 		window_off();
 		break;
 #ifdef SYS_landlock_restrict_self
