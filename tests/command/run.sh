@@ -49,6 +49,10 @@ Try 'fastalloc run --help'." fastalloc run
 fails 'wrong option' 2 "fastalloc: unrecognized option '--wrong'
 Try 'fastalloc run --help'." fastalloc run --wrong
 fails 'not found' 127 'fastalloc: no-such-program: No such file or directory' fastalloc no-such-program
+fails 'a subcommand was meant' 127 "fastalloc: explian: No such file or directory
+Did you mean 'fastalloc explain'?" fastalloc explian /
+fails 'nothing at all' 2 "fastalloc: a program or a subcommand is missing
+Try 'fastalloc --help'." fastalloc
 fails 'not executable' 126 'fastalloc: ./wrong.conf: Permission denied' fastalloc ./wrong.conf
 fails 'a folder' 126 'fastalloc: /: Permission denied' fastalloc run -s stats /
 printf '#!/no/interpreter\n' >script

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "config.h"
 
 static const struct subcommand {
 	const char *name;
@@ -35,14 +36,29 @@ static int help(void)
 	return finish(0);
 }
 
+/* The program does not exist: was a subcommand meant? */
+static void suggest(const char *word)
+{
+	const char *names[COUNT + 1] = {NULL}, *nearest;
+
+	for (size_t i = 0; i < COUNT; i++)
+		names[i] = subcommands[i].name;
+	nearest = config_nearest(names, (struct text){word, strlen(word)});
+	if (nearest)
+		fprintf(stderr, "Did you mean 'fastalloc %s'?\n", nearest);
+}
+
 int main(int argc, char **argv)
 {
 	static char name[] = "fastalloc"; /* what getopt's messages begin with */
 	const char *word = argc > 1 ? argv[1] : NULL;
+	int status;
 
 	setlocale(LC_CTYPE, ""); /* names may be UTF-8; numbers stay as they are */
-	if (!word)
+	if (!word) {
+		fputs("fastalloc: a program or a subcommand is missing\n", stderr);
 		return usage_error(NULL);
+	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return help();
 	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
@@ -55,5 +71,8 @@ int main(int argc, char **argv)
 			return subcommands[i].main(argc - 1, argv + 1);
 		}
 	argv[0] = name;
-	return run_main(argc, argv);
+	status = run_main(argc, argv);
+	if (status == 127 && *word != '-') /* without an option, it comes back only where nothing was run */
+		suggest(word);
+	return status;
 }
