@@ -1,5 +1,6 @@
 /* config_parse, and what is decided by what it understood. */
 #include <inttypes.h>
+#include <strings.h>
 
 #include "config.h"
 #include "fuzz.h"
@@ -112,6 +113,75 @@ static int is_size(enum key key)
 	return !config_word(key, 0);
 }
 
+/* What a word means as a size, by the book (preload.conf(5)): 0, or -1 where it is none, or too large. */
+static int size_by_the_book(const char *word, size_t length, uint64_t *value)
+{
+	static const char *const units[5][3] = {
+		{"", "b", ""}, {"k", "kb", "kib"}, {"m", "mb", "mib"}, {"g", "gb", "gib"}, {"t", "tb", "tib"}};
+	char text[64];
+	unsigned __int128 sum = 0;
+	size_t digits;
+
+	for (; length > 1 && word[0] == '0' && word[1] >= '0' && word[1] <= '9'; length--)
+		word++;
+	if (length >= sizeof(text))
+		return -1;
+	memcpy(text, word, length);
+	text[length] = '\0';
+	*value = SIZE_UNLIMITED;
+	if (!strcmp(text, "unlimited"))
+		return 0;
+	digits = strspn(text, "0123456789");
+	for (size_t i = 0; i < digits && i < 30; i++)
+		sum = sum * 10 + (unsigned)(text[i] - '0');
+	for (int power = 0; power < 5; power++, sum *= sum >> 64 ? 1 : 1024)
+		for (int i = 0; i < 3; i++)
+			if (digits && !strcasecmp(text + digits, units[power][i])) {
+				*value = (uint64_t)sum;
+				return sum > INT64_MAX ? -1 : 0;
+			}
+	return -1;
+}
+
+/* The size that a rule has is the one that stands there. */
+static void size_is_right(const struct rule *rule, enum key key, const char *end)
+{
+	const char *word = rule->at[key] + strlen(config_key(key)), *after;
+	uint64_t value;
+
+	while (word < end && (*word == ' ' || *word == '\t' || *word == '='))
+		word++;
+	for (after = word; after < end && !memchr(" \t\r\n", *after, 4);)
+		after++;
+	MUST(!size_by_the_book(word, (size_t)(after - word), &value) && value == rule->value[key]);
+}
+
+/* One made up, often next to the largest or past 64 bits, is taken for what it is, or refused. */
+static void size_is_judged(uint64_t random)
+{
+	static const char *const units[] = {"", "k", "M", "gib", "TB", "b", "ki", "P", "Kb1"};
+	static const char start[] = "[default]\nftruncate_max = ";
+	unsigned unit = random % (sizeof(units) / sizeof(units[0])), how = random >> 8 & 3;
+	uint64_t number = how ? random >> 32 : random, value;
+	char text[sizeof(start) + 64], *word = text + sizeof(start) - 1;
+	static struct config config;
+	struct errors errors;
+	int good;
+
+	if (how == 1)
+		number = ((uint64_t)INT64_MAX >> (unit < 5 ? 10 * unit : 0)) + number % 4 - 1;
+	strcpy(text, start);
+	if (how == 2) /* 2^64, and some more */
+		sprintf(word, "%" PRIu64 "%s", UINT64_MAX / 10, number % 3 ? "6" : "0000000016");
+	else
+		sprintf(word, "%s%" PRIu64, number % 7 ? "" : "00", number);
+	strcat(word, units[unit]);
+	parse(&config, text, strlen(text), &errors);
+	good = !size_by_the_book(word, strlen(word), &value);
+	MUST(errors.count == (good ? 0 : 1));
+	MUST(!good || config.rule[0].value[KEY_FTRUNCATE_MAX] == value);
+}
+
 static void value_is_sound(enum key key, uint64_t value)
 {
 	if (is_size(key))
@@ -132,6 +202,8 @@ static void rules_are_sound(const struct config *config, const char *text, size_
 			value_is_sound((enum key)key, rule->value[key]);
 			MUST(rule->at[key] >= text && rule->at[key] < text + length);
 			MUST(!strncmp(rule->at[key], config_key((enum key)key), strlen(config_key((enum key)key))));
+			if (is_size((enum key)key))
+				size_is_right(rule, (enum key)key, text + length);
 		}
 	}
 }
@@ -232,5 +304,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		reads_as_written(&config, size);
 	}
 	free(text);
+	for (uint64_t i = 0, random = size; i < size && i < 8; i++) {
+		random = (random ^ data[i]) * 6364136223846793005U + 1442695040888963407U;
+		size_is_judged(random ^ random >> 33);
+	}
 	return 0;
 }
