@@ -93,6 +93,65 @@ is 'direct I/O: EINTR is continued' 'pfa = 0 size = 8388608 blocks = 8388608' \
 tell fail write 2+ EIO
 is 'direct I/O: EIO is told' 'pfa = EIO' "$(do_with "$dir/e" rdwr,creat pfa 0 8M)"
 
+# What is appended comes short: the N-th WRITE takes so many bytes only, and is continued; or it comes so,
+# and the one behind it fails: then the errno is told, zeros are kept as far as they came, and nothing else.
+cut_short() { # FLAGS N BYTES [ERROR]: adds to $wrong
+	local out size want='pwrite = 100 pfa = 0 size = 3000001 blocks = 3002368 fds' file=$dir/short
+	tell short write "$2" "$3"
+	[ -z "${4:-}" ] || tell fail write "$((${2%+} + 1))+" "$4"
+	out=$(do_with "$file" "$1,creat" pwrite 0 100 65 pfa 100 2999901 size blocks fds fsync close)
+	tell clear
+	out=${out/fds = $fds fsync = 0 close = 0/fds}
+	if [ -n "${4:-}" ]; then
+		[[ $out =~ size\ =\ ([0-9]+) ]] && size=${BASH_REMATCH[1]}
+		want="pwrite = 100 pfa = $4 size = $size blocks = $(((size + 4095) / 4096 * 4096)) fds"
+		[ "$size" -ge 100 ] && [ "$size" -lt 3000001 ] || want=''
+		# What was refused comes in once there is room.
+		[ "$($act "$file" rdonly pread 0 4M)" = "pread = 0x41*100${size:+,0x00*$((size - 100))}" ] || want=''
+		[ "$(do_with "$file" rdwr pfa 0 3000001 size blocks)" = 'pfa = 0 size = 3000001 blocks = 3002368' ] || want=''
+	fi
+	[ "$out" = "$want" ] || wrong+="$*: $out; "
+	[ "$($act "$file" rdonly pread 0 4M)" = 'pread = 0x41*100,0x00*2999901' ] || wrong+="$*: data; "
+	rm "$file"
+}
+turn=0 errors=(ENOSPC EIO EDQUOT)
+for option in '' --direct-io; do
+	serve $option --no-statfs
+	fds=$(do_with "$dir/warm" rdwr,creat pwrite 0 100 65 pfa 0 4K fds)
+	fds=${fds##* } wrong=''
+	for flags in rdwr wronly rdwr,append; do
+		for n in 2 3 ${LONG:+4 5 6}; do
+			for bytes in 1 4096 12289 ${LONG:+1000 65537}; do
+				cut_short $flags $n $bytes
+				if [ -n "${LONG:-}" ]; then
+					for error in "${errors[@]}"; do cut_short $flags $n $bytes "$error"; done
+				else
+					cut_short $flags $n $bytes "${errors[turn++ % 3]}"
+				fi
+			done
+		done
+		cut_short $flags 3+ 10000
+	done
+	tell short write 3+ 0
+	like "appends of which nothing is taken $option: told" '^pfa = (ENOSPC|EIO)$' "$(do_with "$dir/none" rdwr,creat pfa 0 3000001)"
+	is "short appends $option: continued; an error behind one is told, and no more is kept than came" '' "$wrong"
+done
+# Others write and append to it meanwhile, in pieces that come whole; there is room, or not. (Without a
+# mapping the look before a byte below EOF is no protection: only appenders then.)
+among_others() { # NAME SERVE_OPTION OPTION...
+	local name=$1 option=$2 error=none out
+	shift 2
+	serve --no-statfs $option
+	[[ $* != *expect-enospc* ]] || error=ENOSPC
+	tell short write 1+ 1000
+	out=$($with "$BUILD/tests/stress" "$dir/s" "${LONG:+2}1" posix_fallocate size 256K "$@" 2>&1 | tail -n 1)
+	echo "# $out"
+	like "short appends, $name: nothing acknowledged is lost" "acknowledged=[1-9][0-9]* lost=0 lost_appended=0 badsize=0 errors=$error" "$out"
+}
+among_others 'writers and an appender' '' writers 2 appenders 1
+among_others 'appenders, direct I/O' --direct-io writers 0 appenders 2
+among_others 'writers, a full disk' '--capacity 150K' writers 2 expect-enospc
+
 serve --max-write 1048576
 config=$(mktemp)
 printf '[default]\nftruncate = allocate\n' >"$config"

@@ -58,7 +58,8 @@ static struct counter {
 	uint64_t fail_in; /* the how manieth from now fails; 0: none */
 	int fail_onwards; /* and all after it */
 	int error;
-	uint64_t short_in; /* write only */
+	uint64_t short_in; /* the same for short ones; write only */
+	int short_onwards;
 	size_t short_size;
 } counters[REQUESTS];
 
@@ -114,8 +115,14 @@ static size_t shorten(size_t size)
 {
 	struct counter *counter = &counters[WRITE];
 
-	if (!counter->short_in || --counter->short_in)
+	if (!counter->short_in)
 		return size;
+	if (counter->short_in > 1) {
+		counter->short_in--;
+		return size;
+	}
+	if (!counter->short_onwards)
+		counter->short_in = 0;
 	return size < counter->short_size ? size : counter->short_size;
 }
 
@@ -192,10 +199,10 @@ static void reset_counts(void)
 	written_bytes = writeback_count = largest_write = 0;
 }
 
-/* One line written to .control. */
+/* One line written to .control; short write N BYTES and short write N+ BYTES among them. */
 static int command(const char *line)
 {
-	char word[4][32] = {"", "", "", ""};
+	char word[4][32] = {"", "", "", ""}, *end;
 	uint64_t bytes;
 	int words = sscanf(line, "%31s %31s %31s %31s", word[0], word[1], word[2], word[3]);
 
@@ -210,7 +217,8 @@ static int command(const char *line)
 	if (words == 4 && !strcmp(word[0], "fail"))
 		return command_fail(word[1], word[2], word[3]);
 	if (words == 4 && !strcmp(word[0], "short") && !strcmp(word[1], "write") && !parse_bytes(word[3], &bytes)) {
-		counters[WRITE].short_in = strtoull(word[2], NULL, 10);
+		counters[WRITE].short_in = strtoull(word[2], &end, 10);
+		counters[WRITE].short_onwards = *end == '+';
 		counters[WRITE].short_size = bytes;
 		return 0;
 	}
