@@ -51,7 +51,8 @@ static const char usage_text[] =
 	"  pfa OFF LEN | fa MODE OFF LEN | fallocates OFF LEN | ft LEN | tr LEN\n"
 	"  pwrite OFF LEN BYTE | write LEN BYTE | pread OFF LEN | sum\n"
 	"  size | blocks | pos | seek N | fds | fsync | fdatasync\n"
-	"  close | reopen | memfd | dup\n"
+	"  close | reopen | memfd | dup | fork | die\n"
+	"  fopen MODE | fwrite LEN BYTE | fclose\n"
 	"  lock OFF LEN | plock OFF LEN | islocked | flock ex|sh\n"
 	"  rlimit fsize|as|memlock|nofile N | mlockall | drop\n"
 	"  sigxfsz ignore|default|count | signals | alarm HZ | alarms\n"
@@ -410,6 +411,63 @@ static void op_dup(char **args)
 		fd = copy;
 }
 
+/* The child goes on; the parent waits for it. */
+static void op_fork(char **args)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)args;
+	if (child > 0) {
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	}
+	put_result(child);
+}
+
+static void __attribute__((noreturn)) op_die(char **args)
+{
+	(void)args;
+	kill(getpid(), SIGKILL);
+	_exit(1);
+}
+
+static FILE *stream;
+
+static void op_fopen(char **args)
+{
+	stream = fopen64(path, args[0]);
+	fd = stream ? fileno(stream) : -1;
+	put_result(stream ? 0 : -1);
+}
+
+/* In pieces that the stream's buffer takes several of. */
+static void op_fwrite(char **args)
+{
+	int64_t length = parse_size(args[0]), done = 0;
+	size_t piece, n;
+
+	memset(buffer, (int)parse_size(args[1]), sizeof(buffer));
+	do {
+		piece = length - done < 500 ? (size_t)(length - done) : 500;
+		n = fwrite(buffer, 1, piece, stream);
+		done += (int64_t)n;
+	} while (n == piece && done < length);
+	put("%" PRId64, done);
+	if (n < piece) {
+		put(" ");
+		put_error(errno);
+	}
+}
+
+static void op_fclose(char **args)
+{
+	(void)args;
+	put_result(fclose(stream));
+	fd = -1;
+}
+
 static void set_lock(int command, char **args)
 {
 	struct flock64 range = {
@@ -757,6 +815,11 @@ static const struct op {
 	{"reopen", op_reopen, 0, 0},
 	{"memfd", op_memfd, 0, 0},
 	{"dup", op_dup, 0, 0},
+	{"fork", op_fork, 0, 0},
+	{"die", op_die, 0, 0},
+	{"fopen", op_fopen, 1, 0},
+	{"fwrite", op_fwrite, 2, 0},
+	{"fclose", op_fclose, 0, 0},
 	{"lock", op_lock, 2, 0},
 	{"plock", op_plock, 2, 0},
 	{"islocked", op_islocked, 0, 1},

@@ -6,10 +6,11 @@
 . "${PROJECT:?}/tests/syscalls/lib.sh" || exit 1
 cd "$R" || exit 1
 errors=(ENOSPC EIO EPERM EINTR ENOMEM ENOSYS EDQUOT)
+builtin='fastalloc: [^;]*; using the built-in configuration'
 
 # The scenario: what is run, in `scene`; before each time, in `before`; and what may differ.
 begin() { # NAME
-	name=$1 scene=() variables=() told='' told_as='' late='' quiet='' doubt='' doubt_as='' startup='' runs=0 same=0 tell=0 wrong=''
+	name=$1 scene=() variables=() told='' told_as='' late='' early='' quiet='' doubt='' doubt_as='' startup='' runs=0 same=0 tell=0 wrong=''
 	before() { rm -f a; }
 }
 
@@ -35,9 +36,10 @@ run() {
 }
 
 # own: of a full trace, the calls that come from the library's code, a line each: NAME, the how
-# manieth of that name it is, and "late" after the program's last write to its file
+# manieth of that name it is in its process (as strace counts), and "late" after the program's last
+# write to its file, or where windows are given back before
 own() {
-	awk -v startup="$startup" '
+	awk -v startup="$startup" -v early="$early" '
 		function number(hex,    i, n) {
 			for (i = 1; i <= length(hex); i++)
 				n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
@@ -47,7 +49,7 @@ own() {
 			at = $2; gsub(/[][]/, "", at)
 			call = $3; sub(/\(.*/, "", call)
 			if ($3 !~ /^[a-z0-9_]+\(/) next
-			count[call]++
+			count[$1, call]++
 		}
 		/openat\(.*libfastalloc\.so/ { opening = 1 }
 		opening && call == "mmap" {
@@ -59,8 +61,12 @@ own() {
 		!ours && /write(v|64)?\(3,/ { last = NR }
 		!ours && call == "openat" && /O_CREAT/ { opened = 1 }
 		# A lease is always given up.
-		ours && (startup || opened) && !/F_UNLCK/ { line[NR] = call " " count[call] }
-		END { for (i = 1; i <= NR; i++) if (i in line) print line[i], (last && i > last ? "late" : "") }' "$TRACE"
+		ours && (startup || opened) && !/F_UNLCK/ { line[NR] = call " " count[$1, call] }
+		END {
+			for (i = 1; i <= NR; i++)
+				if (i in line && !seen[line[i]]++)
+					print line[i], (early || (last && i > last) ? "late" : "")
+		}' "$TRACE"
 }
 
 # permitted OUTPUT CALL ERROR LATE: is this, which differs from what is wanted, an answer?
@@ -126,6 +132,65 @@ inject() {
 	at_least "$name: calls of the library" "$1" "${#calls[@]}"
 	echo "# $name: ${#calls[@]} calls, $runs runs: $same as without the fault, $tell told; $want"
 }
+
+# Windows, in a directory on ext4 or FAT: whatever fails, all is as without the library.
+windows() { # NAME
+	begin "$1"
+	late='fcntl statx ftruncate fgetxattr getpid gettid clock_gettime rt_sigprocmask'
+	before() { rm -f "$dir/a"; }
+}
+unseen() { # LEAST
+	inject "$1"
+	is "$name: all is as without the library" "$without" "$want"
+}
+windows_in() { # DIRECTORY
+	dir=$1
+	config '[default]' 'write = preallocate'
+	windows 'window'
+	scene=("$dir/a" rdwr,creat,trunc write 100000 1 write 200000 2 write 300000 3 pwrite 5000 90000 4)
+	scene+=(close size blocks reopen pread 0 1M fds)
+	unseen 30
+	windows 'window of a FILE stream'
+	scene=("$dir/a" rdwr,creat close fopen w+ fwrite 200000 1 fwrite 300000 2 fclose size blocks reopen pread 0 1M fds)
+	unseen 30
+	# A child's own, given back before it forks.
+	windows 'windows, and forks'
+	scene=("$dir/a" rdwr,creat,trunc write 100000 1 close fork reopen pwrite 100000 120000 2 fork pwrite 220000 5000 3)
+	scene+=(close size blocks reopen pread 0 1M fds)
+	early=1
+	quiet=$builtin # strace counts for each process: the one that reads the configuration may be hit
+	unseen 20
+	windows 'windows, and a write that RLIMIT_FSIZE cuts short'
+	scene=("$dir/a" rdwr,creat,trunc sigxfsz ignore rlimit fsize 350000 write 100000 1 write 200000 2 write 300000 3)
+	scene+=(write 10000 4 close size blocks reopen pread 0 1M fds)
+	unseen 30
+}
+# On FAT what a killed process left is cut before the file is extended, or was opened for that.
+healing_in() { # DIRECTORY
+	local open
+	dir=$1
+	config '[default]' 'write = preallocate'
+	for open in rdwr,creat rdwr,creat,append; do
+		windows "healing: $open"
+		before() {
+			rm -f "$dir/a"
+			{ LD_PRELOAD=$LIB "$ACT" "$dir/a" rdwr,creat,trunc write 100000 1 write 200000 2 die >/dev/null; } 2>/dev/null
+		}
+		scene=("$dir/a" "$open" blocks pwrite 300000 10000 3 close size blocks reopen pread 0 1M fds)
+		inject 15
+		like "$name: cut" 'size=310000 kept=0' "$want"
+		like "$name: not so without" 'size=310000 kept=1' "$without"
+	done
+	windows 'windows of a file that ftruncate extends'
+	scene=("$dir/a" rdwr,creat,trunc ft 100000 ft 200000 pwrite 0 1000 1 ft 300000 close size blocks reopen pread 0 1M fds)
+	unseen 30
+}
+# With an argument, a directory on FAT, that alone: tests/lab/test-inject.sh.
+if [ -n "${1:-}" ]; then
+	healing_in "$1"
+	[ -z "${LONG:-}" ] || windows_in "$1"
+	finish
+fi
 
 # Filling. An error about the file is told; whatever was reached holds zeros or the data.
 past() {
@@ -197,35 +262,28 @@ for option in '' --direct-io; do
 done
 umount "$W/fuse" 2>/dev/null
 
-# Windows, on an ext4: whatever fails, all is as without the library.
-windows() {
-	late='fcntl statx ftruncate fgetxattr getpid gettid clock_gettime rt_sigprocmask'
-	before() { rm -f "$W/disk/a"; }
-}
+# On ext4.
 mkdir "$W/disk"
 truncate -s 40M "$E/image"
 if mkfs.ext4 -q -F -b 4096 -m 0 "$E/image" 2>/dev/null && mount -o loop "$E/image" "$W/disk" 2>/dev/null; then
-	config '[default]' 'write = preallocate'
-	begin 'window'
-	windows
-	scene=("$W/disk/a" rdwr,creat,trunc write 100000 1 write 200000 2 write 300000 3 pwrite 5000 90000 4)
-	scene+=(close size blocks reopen pread 0 1M fds)
-	inject 30
-	begin 'windows that end: truncated, duplicated, allocated'
-	windows
-	scene=("$W/disk/a" rdwr,creat,trunc write 150000 1 ft 100000 seek 100000 write 200000 2 pfa 0 310000 write 100000 3)
+	windows_in "$W/disk"
+	windows 'windows that end: truncated, duplicated, allocated'
+	scene=("$dir/a" rdwr,creat,trunc write 150000 1 ft 100000 seek 100000 write 200000 2 pfa 0 310000 write 100000 3)
 	scene+=(dup write 100000 4 fsync close size reopen pread 0 1M fds)
 	told='fallocate'
 	told_as='write=150000 ft=0 seek=100000 write=200000 pfa=ERROR .*'
 	inject 30
 	# Not knowing, the kernel is asked, which takes all there is.
-	begin 'a full disk, refused'
-	windows
+	windows 'a full disk, refused'
 	doubt='statx mmap openat read fstatfs fallocate' doubt_as='pfa=ENOSPC size=3[0-9]{7} '
-	scene=("$W/disk/a" rdwr,creat pwrite 0 5000 1 pfa 0 1G size pread 0 1M fds)
+	scene=("$dir/a" rdwr,creat pwrite 0 5000 1 pfa 0 1G size pread 0 1M fds)
 	told=fallocate
 	told_as='pwrite=5000 pfa=ERROR size=5000 pread=0x01\*5000 FDS'
 	inject 8
+	windows 'windows, and a write that a full disk cuts short'
+	fallocate -l 28M "$dir/others"
+	scene=("$dir/a" rdwr,creat,trunc write 100000 1 write 200000 2 write 60M 3 close size blocks reopen pread 0 1M fds)
+	unseen 30
 else
 	skip 'windows' 'no loop devices'
 fi
@@ -256,7 +314,7 @@ begin 'start, configured'
 config '[default]' 'posix_fallocate = auto'
 startup=1
 told=''
-quiet='fastalloc: [^;]*; using the built-in configuration'
+quiet=$builtin
 scene=(a rdwr,creat pfa 0 4096 size blocks pread 0 4K fds)
 past
 inject 14
@@ -265,13 +323,13 @@ unset FASTALLOC_CONFIG
 mkdir -p "$W/home/.config/fastalloc" && printf '[default]\n' >"$W/home/.config/fastalloc/preload.conf"
 startup=1
 variables=(-E HOME="$W/home")
-quiet='fastalloc: [^;]*; using the built-in configuration'
+quiet=$builtin
 scene=(a rdwr,creat ft 4096 size fds)
 inject 7
 begin 'log and statistics'
 stock
 startup=1
-quiet='fastalloc: [^;]*; using the built-in configuration'
+quiet=$builtin
 variables=(-E FASTALLOC_LOG="debug:$W/log" -E FASTALLOC_STATS="$W/stats")
 scene=(a rdwr,creat ft 4096 pfa 0 0 size fds)
 inject 15
