@@ -12,6 +12,9 @@ yank cuts=$few append=fastalloc
 yank cuts=$few record=fastalloc
 yank cuts=$few record=window
 yank cuts=$few sync=64
+yank cuts=$few grow=ftruncate
+yank cuts=$few grow=ftruncate record=fastalloc append=fastalloc
+yank cuts=$few grow=ftruncate record=fastalloc
 for when in closed killed; do
 	for record in plain fastalloc window; do
 		yank cuts=$few when=$when record=$record speed=100

@@ -2,11 +2,12 @@
  * recorder: programs that record on a card, moments at which the card is pulled, and
  * programs that append to what it then holds. For yank.sh.
  *
- *   recorder record DIR SYNCED FIRST MS RATE SEGMENT SYNC none|window|trim
+ *   recorder record DIR SYNCED FIRST MS RATE SEGMENT SYNC none|window|trim|grow
  *       WRITERS processes record in DIR, each RATE bytes a second in writes of 4 KiB, a new
  *       file every SEGMENT bytes (numbered from FIRST), fsync every SYNC writes (0: never),
  *       for MS milliseconds. window: allocates ahead of itself with FALLOC_FL_KEEP_SIZE;
- *       trim: and frees what is left before it closes. SYNCED tells what is owed.
+ *       trim: and frees what is left before it closes; grow: extends the file by ftruncate, GROWTH
+ *       bytes ahead, and cuts it to what it wrote before it closes. SYNCED tells what is owed.
  *   recorder cut CUTS MS IMAGE SYNCED PREFIX
  *       CUTS times: sleep 0 to 2 * MS, copy IMAGE to PREFIX<n> and SYNCED to PREFIX<n>.synced,
  *       with nothing else running meanwhile (on a single processor).
@@ -40,6 +41,7 @@ enum {
 	BLOCK = 4096,
 	FIRST_WINDOW = 64 << 10,
 	LAST_WINDOW = 16 << 20,
+	GROWTH = 256 << 10,
 	APPEND_MAX = 3 * BLOCK,
 	APPENDED = 0xa5, /* what appended bytes are */
 };
@@ -110,13 +112,13 @@ struct recording {
 	int64_t pause;             /* nanoseconds between two writes */
 	off_t segment;
 	int sync;
-	int window, trim;
+	int window, trim, grow;
 };
 
 static void record_file(struct recording *r, int dir, int file)
 {
 	int fd = must(openat(dir, file_name(file), O_WRONLY | O_CREAT | O_EXCL, 0666), file_name(file));
-	off_t size = 0, allocated = FIRST_WINDOW;
+	off_t size = 0, allocated = r->grow ? 0 : FIRST_WINDOW;
 
 	while (size < r->segment && is_before(r->next, r->end)) {
 		if (r->window && size == allocated) {
@@ -125,6 +127,8 @@ static void record_file(struct recording *r, int dir, int file)
 			must(fallocate(fd, FALLOC_FL_KEEP_SIZE, size, window), "fallocate");
 			allocated += window;
 		}
+		if (r->grow && size == allocated)
+			must(ftruncate(fd, allocated += GROWTH), "ftruncate");
 		fill_block(expected, file, size);
 		if (write(fd, expected, BLOCK) != BLOCK)
 			die("write");
@@ -148,8 +152,9 @@ static void record(char **argument)
 		.pause = 1000000000LL * BLOCK / atoll(argument[4]),
 		.segment = atoll(argument[5]),
 		.sync = atoi(argument[6]),
-		.window = strcmp(argument[7], "none") != 0,
-		.trim = !strcmp(argument[7], "trim"),
+		.window = !strcmp(argument[7], "window") || !strcmp(argument[7], "trim"),
+		.trim = !strcmp(argument[7], "trim") || !strcmp(argument[7], "grow"),
+		.grow = !strcmp(argument[7], "grow"),
 	};
 	int status;
 

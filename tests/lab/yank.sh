@@ -10,6 +10,7 @@
 #   segment=1M
 #   record=plain      or fastalloc: the writers are preloaded; or window: they allocate ahead
 #                     themselves and leave the rest to the kernel; or trim: and free it
+#   grow=write        or ftruncate: the files grow by it, 256 KiB at a time, and are written then
 #   sync=0            the writers fsync every so many writes of 4 KiB
 #   append=plain      or fastalloc: who appends to the files of the card that was pulled
 #   how=end           or seek: appends without O_APPEND
@@ -25,6 +26,9 @@
 #                 after fsck.vfat -a, after appending (there, also without what was appended, or
 #                 where that failed, unless the volume is read-only)
 #   extents       of a recorded file, on average
+#   fsck          how often fsck.vfat found each of: a file whose size is larger than its chain of
+#                 clusters; one whose chain is longer than its size; clusters that no file has;
+#                 files that share clusters
 #
 # A script that sources it has the function `yank NAME=VALUE...`, which sets $cuts, $read_only,
 # $lost (of all three) and $extents.
@@ -57,6 +61,7 @@ card_new() {
 start() {
 	local window=$record size=4G
 	case $record in plain | fastalloc) window=none ;; esac
+	[ "$grow" = write ] || window=grow
 	[ "$files" = long ] || size=$segment
 	LD_PRELOAD=${preload[$record]:-} "$recorder" record /mnt/fat synced "$1" "$2" "$(numfmt --from=iec "$rate")" \
 		"$(numfmt --from=iec "$size")" "$sync" "$window" &
@@ -104,6 +109,11 @@ look() {
 	local n failed ro
 	cp "cuts/$1" image
 	fsck.vfat -a image >fsck.log 2>&1
+	found_short=$((found_short + $(grep -c 'cluster chain length is [0-9]' fsck.log)))
+	found_long=$((found_long + $(grep -c 'cluster chain length is >' fsck.log)))
+	found_lost=$((found_lost + $(sed -n 's/.*Reclaimed \([0-9]*\) unused cluster.*/\1/p' fsck.log | awk '{ n += $1 } END { print n + 0 }')))
+	found_shared=$((found_shared + $(grep -c 'share clusters' fsck.log)))
+	[ -z "${FSCK_LOG:-}" ] || cat fsck.log >>"$FSCK_LOG"
 	card_mount ro || return
 	lost_fsck=$((lost_fsck + $("$recorder" verify /mnt/fat "cuts/$1.synced")))
 	umount /mnt/fat
@@ -122,6 +132,7 @@ look() {
 
 yank() {
 	local want when=recording files=long segment=1M record=plain sync=0 append=plain how=end rate=1M speed=50 wait=80
+	local grow=write found_short=0 found_long=0 found_lost=0 found_shared=0
 	local lost_pulled=0 lost_fsck=0 lost_append=0 seen=0 i count writers
 	cuts=20 read_only=0 lost=unknown extents=unknown
 	for i; do
@@ -142,7 +153,8 @@ yank() {
 	lost=$((lost_pulled + lost_fsck + lost_append))
 	extents=$(awk '{ n += $1 } END { printf "%d", n / NR }' extents)
 	echo "# yank $*: cuts=$cuts read-only=$read_only files=$((seen / cuts))" \
-		"lost=$lost_pulled,$lost_fsck,$lost_append extents=$extents"
+		"lost=$lost_pulled,$lost_fsck,$lost_append extents=$extents" \
+		"fsck=$found_short,$found_long,$found_lost,$found_shared"
 }
 
 # safe NAME CASE...: no volume goes read-only, nothing is lost
@@ -164,6 +176,7 @@ yank_test() {
 	at_most 'long files: extents' 20 "$extents"
 	safe 'segments' $many $ours files=segments
 	safe 'appending after a seek' $many $ours how=seek
+	safe 'growing by ftruncate' $many $ours grow=ftruncate
 	safe 'fsync every 16 writes' $many $ours sync=16
 	safe 'closed, then used without the library' $many when=closed speed=100 record=fastalloc
 	finish
