@@ -77,6 +77,10 @@ TABLE atomic_ushort window_near[WINDOW_NEAR];
 #define FAR_PAGES 1024 /* up to the kernel's default limit (fs/file.c, sysctl_nr_open) */
 TABLE static _Atomic(atomic_ushort *) far_page[FAR_PAGES];
 
+/* Files that were healed last: their inodes' numbers, with the device's. */
+#define HEALED 64
+TABLE static _Atomic uint64_t healed[HEALED];
+
 atomic_int window_was_made;
 atomic_int window_is_possible; /* some file may have a window */
 atomic_uint window_moments;
@@ -348,6 +352,32 @@ static int cut_if_sole(int fd, const struct description *d, enum call call)
 	return error;
 }
 
+/* On FAT, give back what lies past EOF since before the inode was read. What came later shows in the
+ * file's blocks. Its number is that of the inode in memory, and while the machine is up no other gets it
+ * (iunique in fs/fat/inode.c), so once is enough. d as for cut_if_sole, as is what is returned. */
+static int heal(int fd, const struct description *d)
+{
+	_Atomic uint64_t *last;
+	uint64_t signals, inode;
+	struct file file;
+	int error = policy_of(fd, NULL, &file);
+
+	if (error || !S_ISREG(file.mode) || !(file.traits & TRAIT_CHAIN) || file.traits & TRAIT_SYNCHRONOUS ||
+	    file.policy.value[KEY_WRITE] != WRITE_PREALLOCATE)
+		return error;
+	inode = (uint64_t)file.major << 52 ^ (uint64_t)file.minor << 32 ^ file.inode;
+	last = &healed[file.inode % HEALED];
+	if (atomic_load(last) == inode && file.allocated < file.size + (off64_t)file.block_size)
+		return 0;
+	if (!block_signals(&signals))
+		return EAGAIN;
+	error = cut_if_sole(fd, d, CALL_HEAL);
+	restore_signals(&signals);
+	if (!error)
+		atomic_store(last, inode);
+	return error;
+}
+
 static int is_windowed(struct description *d)
 {
 	return (atomic_load(&d->flags) & (KNOWN_WINDOWED | KNOWN_ENDED)) == KNOWN_WINDOWED;
@@ -463,19 +493,6 @@ static int may_be_known(void)
 	return atomic_load(&window_is_possible) && !atomic_load(&suspended) && library_is_active();
 }
 
-static void heal_appended(int fd)
-{
-	uint64_t signals;
-	struct file file;
-
-	if (!block_signals(&signals))
-		return;
-	if (!policy_of(fd, NULL, &file) && S_ISREG(file.mode) && file.traits & TRAIT_CHAIN &&
-	    !(file.traits & TRAIT_SYNCHRONOUS) && file.policy.value[KEY_WRITE] == WRITE_PREALLOCATE)
-		cut_if_sole(fd, NULL, CALL_HEAL);
-	restore_signals(&signals);
-}
-
 void window_opened(int fd, int flags, unsigned before)
 {
 	int fresh = flags & O_TRUNC || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
@@ -488,7 +505,7 @@ void window_opened(int fd, int flags, unsigned before)
 		return;
 	if (flags & O_APPEND) {
 		if (!fresh && before == window_moment())
-			heal_appended(fd);
+			heal(fd, NULL);
 		return;
 	}
 	entry = entry_of(fd, 1);
@@ -837,7 +854,7 @@ static int consider(struct description *d, int fd, off64_t at, int64_t count)
 		return 1;
 	if (!(flags & KNOWN_FRESH)) {
 		/* The first write that extends a file that was there before. */
-		if (flags & KNOWN_CHAIN && (cut_if_sole(fd, d, CALL_HEAL) || size > 0))
+		if (flags & KNOWN_CHAIN && (heal(fd, d) || size > 0))
 			return 0;
 		atomic_fetch_or(&d->flags, KNOWN_FRESH);
 	}

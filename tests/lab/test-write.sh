@@ -9,7 +9,7 @@ most_pieces() { for f; do extents "$f"; done | sort -n | tail -n 1; }
 # traced NAME=VALUE... -- PROGRAM ARG...: with the library, what it calls in /tmp/trace
 traced() { strace -f -qq -o /tmp/trace -E LD_PRELOAD=$BUILD/libfastalloc.so "$@"; }
 windows() { grep -c 'fallocate(.*KEEP_SIZE.*) = 0' /tmp/trace; }
-cuts() { grep -c 'ftruncate(.*) = 0' /tmp/trace; }
+cuts() { grep -c 'ftruncate(.*) *= 0' /tmp/trace; }
 
 free_before=$(fat_mount 512 && free_bytes /mnt/fat)
 
@@ -98,6 +98,14 @@ is 'tar x: the time is kept' "$(stat -c %Y /tmp/source)" "$(stat -c %Y /mnt/fat/
 atime=$(stat -c %X /mnt/fat/source)
 $with $act /mnt/fat/source wronly,append >/dev/null # healed, not written to
 is 'healing keeps the times' "$(stat -c '%X %Y' /tmp/source | sed "s/^[0-9]*/$atime/")" "$(stat -c '%X %Y' /mnt/fat/source)"
+# Once, however often it is opened, unless there are clusters past its end again.
+for flags in rdwr,append rdwr; do
+	cp /tmp/source /mnt/fat/source
+	traced $act /mnt/fat/source $flags seek 3M write 1K 1 reopen seek 3M write 2K 1 reopen seek 3M write 3K 1 close
+	is "$flags: healed once" 1 "$(cuts)"
+	traced $act /mnt/fat/source $flags seek 4M write 1K 1 fa keep 5M 64K reopen seek 4M write 2K 1 close
+	is "$flags: again where there is something" 2 "$(cuts)"
+done
 rm /mnt/fat/copy /mnt/fat/source
 
 # Errors are those the program would have got, at the same place.
