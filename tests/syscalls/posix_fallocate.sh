@@ -110,9 +110,11 @@ is 'ENOSYS: fills' "pfa=0 size=$MiB blocks=$MiB" \
 
 # A real disk where fallocate is refused: FIEMAP tells what is missing.
 if disk; then
+	# A file that lies in many pieces has a block more, for its map.
+	without_map() { sed "s/blocks=$(($1 + 4096))\$/blocks=$1/"; }
 	refused=(-e 'trace=fallocate,pwritev2,pwrite64,madvise,fdatasync,ioctl,lseek' -e inject=fallocate:error=EOPNOTSUPP)
 	is 'disk: exact' "pfa=0 size=1000001 blocks=1003520" \
-		"$(traced "${refused[@]}" -- "$E/a" rdwr,creat pfa 0 1000001 size fdatasync blocks | sed 's/fdatasync=0 //')"
+		"$(traced "${refused[@]}" -- "$E/a" rdwr,creat pfa 0 1000001 size fdatasync blocks | sed 's/fdatasync=0 //' | without_map 1003520)"
 	is 'disk: only appends, what is missing' '0 1000001' "$(overwrites) $(appended | sum)"
 	fallocate -l 1M "$E/b"
 	is 'disk: unwritten extents are reserved' 'pfa=0' "$(traced "${refused[@]}" -- "$E/b" rdwr pfa 0 1M)"
@@ -126,10 +128,10 @@ if disk; then
 	is 'disk: below EOF the holes FIEMAP tells are populated, no more, nothing written' "$((MiB - 4096)) 0" \
 		"$(populated | sum) $(calls '(pwrite64|pwritev2)')"
 	is 'disk: O_WRONLY below EOF, where FIEMAP tells the holes' "pfa=0 size=$MiB fdatasync=0 blocks=$MiB" \
-		"$(traced "${refused[@]}" -- "$E/c" wronly pfa 0 1M size fdatasync blocks)"
+		"$(traced "${refused[@]}" -- "$E/c" wronly pfa 0 1M size fdatasync blocks | without_map $MiB)"
 	is 'disk: its data is kept' "$(printf 'x%.0s' {1..4096} | md5sum)" "$(dd if="$E/c" bs=4096 skip=16 count=1 status=none | md5sum)"
 	is 'disk: O_DIRECT, exact' "pfa=0 size=1000001 fdatasync=0 blocks=1003520" \
-		"$(traced "${refused[@]}" -- "$E/d" rdwr,creat,direct pfa 0 1000001 size fdatasync blocks)"
+		"$(traced "${refused[@]}" -- "$E/d" rdwr,creat,direct pfa 0 1000001 size fdatasync blocks | without_map 1003520)"
 	is 'disk: O_DIRECT, from an odd size' "ft=0 pfa=0 size=300001" \
 		"$(traced "${refused[@]}" -- "$E/e" rdwr,creat,direct ft 1001 pfa 0 300001 size)"
 	is 'disk: O_DIRECT populates nothing' 0 "$(calls madvise)"
