@@ -75,6 +75,9 @@ same() {
 	is "$name" "$(plain "$@")" "$(act "$@")"
 }
 disk() { case $(stat -f -c %T "$E") in tmpfs | ramfs | fuse*) return 1 ;; esac; }
+# without_map BYTES: what act says of a file on a disk, but for the block more that it has for its map
+# where it lies in many pieces
+without_map() { sed "s/blocks=$(($1 + 4096))\$/blocks=$1/"; }
 
 # sparse FILE SIZE [OFFSET BYTES]: a file of that size with a run of 'x'.
 sparse() {

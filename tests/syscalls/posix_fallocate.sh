@@ -110,8 +110,6 @@ is 'ENOSYS: fills' "pfa=0 size=$MiB blocks=$MiB" \
 
 # A real disk where fallocate is refused: FIEMAP tells what is missing.
 if disk; then
-	# A file that lies in many pieces has a block more, for its map.
-	without_map() { sed "s/blocks=$(($1 + 4096))\$/blocks=$1/"; }
 	refused=(-e 'trace=fallocate,pwritev2,pwrite64,madvise,fdatasync,ioctl,lseek' -e inject=fallocate:error=EOPNOTSUPP)
 	is 'disk: exact' "pfa=0 size=1000001 blocks=1003520" \
 		"$(traced "${refused[@]}" -- "$E/a" rdwr,creat pfa 0 1000001 size fdatasync blocks | sed 's/fdatasync=0 //' | without_map 1003520)"
