@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -55,6 +56,7 @@ static const char usage_text[] =
 	"  fopen MODE | fwrite LEN BYTE | fclose\n"
 	"  lock OFF LEN | plock OFF LEN | islocked | flock ex|sh\n"
 	"  rlimit fsize|as|memlock|nofile N | mlockall | drop\n"
+	"  user setuid|setreuid|setresuid|capset|SYS_setuid|...|for-a-while (no longer root)\n"
 	"  sigxfsz ignore|default|count | signals | alarm HZ | alarms\n"
 	"  seccomp strict|allow | seccomp2 strict|allow\n"
 	"  landlock RIGHT,... (read write truncate, forbidden from here on)\n"
@@ -748,6 +750,51 @@ static void op_drop(char **args)
 		put_result(setuid(65534));
 }
 
+#define NOBODY 65534
+#ifdef SYS_setuid32
+#define SYS_OF_USER(call) SYS_##call##32
+#else
+#define SYS_OF_USER(call) SYS_##call
+#endif
+
+int capset(void *header, const void *data);
+
+static struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+static const struct __user_cap_data_struct none[2];
+
+static int for_a_while(void)
+{
+	return -(seteuid(NOBODY) || seteuid(0) || setresuid(NOBODY, NOBODY, 0) || setresuid(0, 0, 0));
+}
+
+static void op_user(char **args)
+{
+	const char *way = args[0];
+	int result = -1;
+
+	if (!strcmp(way, "setuid"))
+		result = setuid(NOBODY);
+	else if (!strcmp(way, "setreuid"))
+		result = setreuid(NOBODY, NOBODY);
+	else if (!strcmp(way, "setresuid"))
+		result = setresuid(NOBODY, NOBODY, NOBODY);
+	else if (!strcmp(way, "capset"))
+		result = capset(&header, none);
+	else if (!strcmp(way, "SYS_setuid"))
+		result = (int)syscall(SYS_OF_USER(setuid), NOBODY);
+	else if (!strcmp(way, "SYS_setreuid"))
+		result = (int)syscall(SYS_OF_USER(setreuid), NOBODY, NOBODY);
+	else if (!strcmp(way, "SYS_setresuid"))
+		result = (int)syscall(SYS_OF_USER(setresuid), NOBODY, NOBODY, NOBODY);
+	else if (!strcmp(way, "SYS_capset"))
+		result = (int)syscall(SYS_capset, &header, none);
+	else if (!strcmp(way, "for-a-while"))
+		result = for_a_while();
+	else
+		usage("unknown way", way);
+	put_result(result);
+}
+
 /* After drop /proc/self is root's, and nofile may leave none for it: then ask for each. */
 static int count_each(void)
 {
@@ -833,6 +880,7 @@ static const struct op {
 	{"seccomp", op_seccomp, 1, 0},
 	{"seccomp2", op_seccomp2, 1, 0},
 	{"drop", op_drop, 0, 0},
+	{"user", op_user, 1, 0},
 	{"landlock", op_landlock, 1, 0},
 };
 

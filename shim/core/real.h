@@ -73,6 +73,7 @@ struct file_handle;
 	X(int, ioctl, (int fd, unsigned long request, ...))                                                           \
 	X(int, fchown, (int fd, uid_t owner, gid_t group))                                                            \
 	X(int, fchmod, (int fd, mode_t mode))                                                                         \
+	X(int, setuid, (uid_t uid))                                                                                   \
 	X(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags))                                        \
 	X(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags))                               \
 	X(pid_t, vfork, (void))                                                                                       \
@@ -95,6 +96,9 @@ struct file_handle;
 	X(int, lio_listio, (int mode, struct aiocb *const *list, int count, struct sigevent *event))     \
 	X(int, lio_listio64, (int mode, struct aiocb64 *const *list, int count, struct sigevent *event)) \
 	X(int, unshare, (int flags))                                                                     \
+	X(int, setreuid, (uid_t uid, uid_t euid))                                                        \
+	X(int, setresuid, (uid_t uid, uid_t euid, uid_t suid))                                           \
+	X(int, capset, (void *header, const void *data))                                                 \
 	X(int, clone, (int (*function)(void *), void *stack, int flags, void *argument, ...))            \
 	X(int, system, (const char *command))                                                            \
 	X(FILE *, popen, (const char *command, const char *mode))                                        \

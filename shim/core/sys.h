@@ -139,6 +139,16 @@ static inline int sys_fchown(int fd, uid_t owner, gid_t group)
 	return (int)SYS3(SYS_fchown, fd, owner, group);
 }
 
+static inline int sys_setuid(uid_t uid)
+{
+	return (int)SYS1(SYS_setuid, uid);
+}
+
+static inline int sys_getresuid(uid_t *uid, uid_t *euid, uid_t *suid)
+{
+	return (int)SYS3(SYS_getresuid, uid, euid, suid);
+}
+
 static inline int sys_fstatfs(int fd, struct statfs64 *sfs)
 {
 	return (int)SYS2(SYS_fstatfs, fd, sfs);
@@ -225,6 +235,16 @@ static inline int sys_fcntl(int fd, int command, const void *argument)
 static inline int sys_fchown(int fd, uid_t owner, gid_t group)
 {
 	return (int)SYS3(SYS_fchown32, fd, owner, group);
+}
+
+static inline int sys_setuid(uid_t uid)
+{
+	return (int)SYS1(SYS_setuid32, uid);
+}
+
+static inline int sys_getresuid(uid_t *uid, uid_t *euid, uid_t *suid)
+{
+	return (int)SYS3(SYS_getresuid32, uid, euid, suid);
 }
 
 static inline int sys_fstatfs(int fd, struct statfs64 *sfs)

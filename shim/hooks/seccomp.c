@@ -1,5 +1,6 @@
 /* prctl and syscall: notice a seccomp filter being installed (active.h), and calls
  * that hide a writer from us (window.h). */
+#include "change.h"
 #include "hook.h"
 #include "resize.h"
 #include "watch.h"
@@ -50,7 +51,7 @@ HOOK int prctl(int option, ...)
 WITH_TIME64(int __prctl_time64(int option, ...), prctl)
 
 /* What our hooks for these calls would have done, on the safe side. */
-static void watch(long number, long a, long b)
+static void watch(long number, long a, long b, long c)
 {
 	switch (number) {
 	case SYS_write:
@@ -103,6 +104,27 @@ static void watch(long number, long a, long b)
 #endif
 		window_off();
 		break;
+	case SYS_capset:
+		window_end_range(0, UINT32_MAX);
+		break;
+	case SYS_setuid:
+#ifdef __i386__
+	case SYS_setuid32:
+#endif
+		change_user((uid_t)a, (uid_t)a, (uid_t)a);
+		break;
+	case SYS_setreuid:
+#ifdef __i386__
+	case SYS_setreuid32:
+#endif
+		change_user((uid_t)a, (uid_t)b, (uid_t)b);
+		break;
+	case SYS_setresuid:
+#ifdef __i386__
+	case SYS_setresuid32:
+#endif
+		change_user((uid_t)a, (uid_t)b, (uid_t)c);
+		break;
 #ifdef SYS_landlock_restrict_self
 	case SYS_landlock_restrict_self: /* it can forbid to truncate what is opened from then on */
 		resize_restricted();
@@ -139,7 +161,7 @@ HOOK long syscall(long number, ...)
 	f = va_arg(arguments, long);
 	va_end(arguments);
 	if (window_any() || is_for_good(number))
-		watch(number, a, b);
+		watch(number, a, b, c);
 	if (number != SYS_seccomp || (a != SECCOMP_SET_MODE_STRICT && a != SECCOMP_SET_MODE_FILTER))
 		return real.syscall(number, a, b, c, d, e, f);
 	was_active = go_quiet();

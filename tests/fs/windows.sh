@@ -172,6 +172,17 @@ os.close(fd)"; }
 		python
 		stat -c %b u/f)"
 done
+# A daemon that opens its files as root, and then is somebody else.
+written="write = $MiB write = 32768 user = 0"
+for way in {,SYS_}set{,re,res}uid {,SYS_}capset for-a-while; do
+	install -o 1 /dev/null u/d # which root without capabilities is not the owner of
+	after="$(do_with u/d wronly,trunc write 1M 1 write 32K 1 user $way blocks write 64K 1 blocks)"
+	case $way in
+	for-a-while) is "$way, as servers do: it stays" "$written blocks = $((MiB + 65536)) write = 65536 blocks = 1572864" "$after" ;;
+	*) is "$way: the rest is given back before, there is none after" \
+		"$written blocks = $((MiB + 32768)) write = 65536 blocks = $((MiB + 98304))" "$after" ;;
+	esac
+done
 is 'a fork under a writing thread: the rest is given back' 0 "$($with "$BUILD/tests/forked" 20 u/t)"
 rm -f u/*
 for way in append posix_fallocate; do

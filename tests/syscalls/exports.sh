@@ -48,7 +48,7 @@ names=$PROJECT/tests/syscalls/libc.names
 libc=$(ldconfig -p 2>/dev/null | sed -n 's/.*libc\.so\.6 (.*x86-64.*) => //p' | head -n 1)
 [ -e "$libc" ] || libc=$(ldd "$(command -v bash)" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
 if [ -e "$libc" ]; then
-	pattern='write|put|print|alloc|trunc|open|close|dup|^creat(64)?$|splice|sendfile|sendm|copy_file|tmp|temp|aio|lio_|^_?_?f(flush|purge)|sync|flush|fcntl|ioctl|fork|clone|spawn|system|unshare|syscall|prctl|exec|wordexp|pidfd|setns|^v?(err|warn|error)|perror|psig|log$|memfd|chmod|chown|daemon|login|pty|mmap|recvm|^tee$|buf|seek|wide|flow|_IO_|symbols_fd|^_*pipe|^accept|mtrace|^acct|mcleanup|assert|chk_fail'
+	pattern='write|put|print|alloc|trunc|open|close|dup|^creat(64)?$|splice|sendfile|sendm|copy_file|tmp|temp|aio|lio_|^_?_?f(flush|purge)|sync|flush|fcntl|ioctl|fork|clone|spawn|system|unshare|syscall|prctl|exec|wordexp|pidfd|setns|^v?(err|warn|error)|perror|psig|log$|memfd|chmod|chown|^set.*uid|^capset|daemon|login|pty|mmap|recvm|^tee$|buf|seek|wide|flow|_IO_|symbols_fd|^_*pipe|^accept|mtrace|^acct|mcleanup|assert|chk_fail'
 	of_libc=$(nm -D --defined-only "$libc" | awk '$2 ~ /[TWi]/ && $3 !~ /GLIBC_PRIVATE/ {sub(/@.*/, "", $3); print $3}' | sort -u)
 	# As regular expressions; a name without a star is itself.
 	expressions=$(grep -v '^#' "$names" | tr ' ' '\n' | grep . | sed 's/\*/.*/g')
