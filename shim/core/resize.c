@@ -56,12 +56,18 @@ static int preallocate(int fd, struct extent growth, const struct file *file, en
 
 static int allocate(int fd, struct extent growth, const struct file *file, enum answer *answer)
 {
+	/* Where it may be forbidden that comes first, or what was allocated for it would stay. */
+	int is_resized = atomic_load(&restricted), error;
 	unsigned interrupted = 0;
-	int error;
 
 	if (room_for(fd, growth, file)) {
 		*answer = ANSWER_REFUSED;
 		return ENOSPC;
+	}
+	if (is_resized) {
+		error = -sys_ftruncate(fd, growth.end);
+		if (error)
+			return error;
 	}
 	DELAY();
 	do
@@ -69,7 +75,7 @@ static int allocate(int fd, struct extent growth, const struct file *file, enum 
 	while (sys_interrupted(-error, &interrupted));
 	*answer = ANSWER_FALLOCATE;
 	if (error != EOPNOTSUPP && error != ENOSYS)
-		return error ? error : RESIZE_GO_ON;
+		return error ? error : is_resized ? RESIZE_DONE : RESIZE_GO_ON;
 	DELAY();
 	/* This also sets the size; setting it again, later, could cut off what was
 	 * appended behind it meanwhile. */

@@ -59,8 +59,8 @@ if [ "$("$ACT" k rdwr,creat landlock truncate)" = 'landlock = 0' ]; then
 	for directory in "$R" "$W" "$E/mnt"; do
 		[ "$directory" != "$E/mnt" ] || [ "$mounted" = 0 ] || continue
 		cd "$directory" || exit 1
-		for file in stock preallocate; do
-			case $file in stock) stock ;; *) config '[default]' 'write = preallocate' 'ftruncate = preallocate' ;; esac
+		for file in stock preallocate allocate; do
+			case $file in stock) stock ;; *) config '[default]' 'write = preallocate' "ftruncate = $file" ;; esac
 			for right in truncate write truncate,write read,write,truncate; do
 				# shellcheck disable=SC2086 # words
 				for scene in "landlock $right pfa 0 1M fa keep 0 2M write 64K 1 write 1M 2 ft 3M ft 5 close size blocks" \
@@ -74,6 +74,8 @@ if [ "$("$ACT" k rdwr,creat landlock truncate)" = 'landlock = 0' ]; then
 				done
 			done
 		done
+		[ "$directory" != "$E/mnt" ] || is 'Landlock, a file from before: allocated' \
+			'landlock=0 ft=0 size=3145728 blocks=3145728' "$(act l rdwr,creat,trunc landlock truncate ft 3M size blocks)"
 	done
 	is 'Landlock: as without' '' "${wrong:-}"
 	# Started in such a sandbox it is told by the first file that cannot be given back what is left.
