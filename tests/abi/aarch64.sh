@@ -86,7 +86,7 @@ with() { run -E LD_PRELOAD="$ARM" "$@"; }
 act() { with "$W/tests/act" "$@" 2>&1 | flat; }
 plain() { run "$W/tests/act" "$@" 2>&1 | flat; }
 
-# both NAME PROGRAM...: the same output and files, with the library and without, in an empty folder @.
+# both NAME PROGRAM...: the same output and files, with the library and without, in an empty directory @.
 both() {
 	local name=$1 without got
 	shift
@@ -127,13 +127,13 @@ trap 'cd / && umount -R "${W:?}" "${E:?}"/* 2>/dev/null; rm -rf "${E:?}"; rmdir 
 for page in 4096 65536; do
 	for way in 'pfa 0 1M sum' 'ft 1M pfa 0 1M' 'pwrite 0 100 65 pfa 5000 10000 pfa 77 1000 sum' 'ft 10000 pfa 9999 200000 ft 1 pfa 0 3' \
 		'pfa -1 1 pfa 0 0 pfa max 1 ft -1 tr -1 fa 0 -1 1' 'pwrite 5G 5 65 pread 5G 5 tr 6G' 'close pfa 0 1 ft 1 write 1 1'; do
-		for folder in "$W" "$R" "$E/old"; do
-			[ -d "$folder" ] || continue
-			rm -f "$folder/p" "$folder/q"
+		for directory in "$W" "$R" "$E/old"; do
+			[ -d "$directory" ] || continue
+			rm -f "$directory/p" "$directory/q"
 			# shellcheck disable=SC2086 # words
-			is "${folder##*/}, pages of $page: $way" "$(plain "$folder/p" rdwr,creat $way size blocks fds)" \
-				"$(with -p $page "$W/tests/act" "$folder/q" rdwr,creat $way size blocks fds 2>&1 | flat)"
-			rm -f "$folder/p" "$folder/q"
+			is "${directory##*/}, pages of $page: $way" "$(plain "$directory/p" rdwr,creat $way size blocks fds)" \
+				"$(with -p $page "$W/tests/act" "$directory/q" rdwr,creat $way size blocks fds 2>&1 | flat)"
+			rm -f "$directory/p" "$directory/q"
 		done
 	done
 done

@@ -23,10 +23,10 @@ done
 
 # Programs: off_t of 64 bits in tests/, of 32 in narrow/.
 mkdir "$B/tests" "$B/narrow"
-compile() { # FOLDER OPTION SOURCE [OPTION...]
-	local folder=$1 option=$2 source=$3
+compile() { # DIRECTORY OPTION SOURCE [OPTION...]
+	local directory=$1 option=$2 source=$3
 	shift 3
-	"${CC[@]}" -O1 -Wall -Wextra -Werror "$option" -o "$B/$folder/$(basename "$source" .c)" "$PROJECT/tests/$source" -pthread -ldl "$@" ||
+	"${CC[@]}" -O1 -Wall -Wextra -Werror "$option" -o "$B/$directory/$(basename "$source" .c)" "$PROJECT/tests/$source" -pthread -ldl "$@" ||
 		is "$source is compiled" 0 1
 }
 for source in act job record fs/operations fs/writers fs/streams fs/forked; do
@@ -58,7 +58,7 @@ for suite in policies posix_fallocate fallocate resize limits; do
 	is "$suite: all hold" '' "$(sed -nE 's/^not ok [0-9]+ - //; T; s/ \([0-9]+ [<>]=? [0-9]+\)$//; p' "$W/out" | grep -vxFf "$W/other-calls")"
 done
 
-# both NAME PROGRAM...: the same output and files, with the library and without, in an empty folder @.
+# both NAME PROGRAM...: the same output and files, with the library and without, in an empty directory @.
 both() {
 	local name=$1 without with
 	shift
@@ -70,7 +70,7 @@ both() {
 	ok "$name: with the library" ls "$W"/stats.*
 }
 
-# $LIB of LD_PRELOAD: the library of either kind, in one folder each below $W/root.
+# $LIB of LD_PRELOAD: the library of either kind, in one directory each below $W/root.
 lib_of() { local loader; loader=$(readlink -f "$1") && loader=${loader%/*} && echo "${loader#/usr}"; }
 lib32=$(lib_of /lib/ld-linux.so.2) lib64=$(lib_of /lib64/ld-linux-x86-64.so.2)
 mkdir -p "$W/root$lib32" "$W/root$lib64" && cp "$LIB" "$W/root$lib32/" && cp "$BUILD/libfastalloc.so" "$W/root$lib64/"

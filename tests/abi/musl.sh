@@ -39,7 +39,7 @@ if ! "${CC[@]}" -static -DSHELL="\"$W/shell\"" -o "$W/sh" "$W/sh.c" || ! mount -
 	is 'a shell' 0 1
 fi
 
-# both NAME PROGRAM...: the same output and files, with the library and without, in an empty folder @.
+# both NAME PROGRAM...: the same output and files, with the library and without, in an empty directory @.
 both() {
 	local name=$1 without got
 	shift

@@ -67,9 +67,9 @@ finds '[mount]: a symbolic link' "1:8: warning: never applies: \"$W/link\" is re
 	"[mount $W/link]" 'sync = never'
 finds '[path]: without a slash' '1:7: warning: "*.img" never applies: paths begin with /; write /... or **/...' '[path *.img]' 'sync = never'
 silent '[path]: that can match' '[path **.img **/a /**/b */c \/d "/e f" /[a-z]]' 'sync = never'
-finds '[path]: a directory' "1:7: warning: \"$W/real\" applies to no file: write .../* for those in a folder, .../** for all below" \
+finds '[path]: a directory' "1:7: warning: \"$W/real\" applies to no file: write .../* for those in a directory, .../** for all below" \
 	"[path $W/real]" 'sync = never'
-finds '[path]: a slash at the end' '1:7: warning: "/none/" applies to no file: write .../* for those in a folder, .../** for all below' \
+finds '[path]: a slash at the end' '1:7: warning: "/none/" applies to no file: write .../* for those in a directory, .../** for all below' \
 	'[path /none/]' 'sync = never'
 finds '[path]: a double slash' '1:7: warning: "/a//b" never applies: no path has such a part (//, /./ or /../)' '[path /a//b]' 'sync = never'
 finds '[path]: below a symbolic link' "1:7: warning: never applies: \"$W/link\" is really \"$W/real\", which is what files are known by" \

@@ -8,7 +8,7 @@ trap 'rm -rf "${dir:?}"' EXIT
 cd "$dir" || exit 1
 unset FASTALLOC_CONFIG FASTALLOC_DISABLE FASTALLOC_LOG FASTALLOC_STATS XDG_CONFIG_HOME LD_PRELOAD DESTDIR NO_COLOR
 export HOME=$dir/home
-# bindir, libdir...: absolute, as the build folder has them.
+# bindir, libdir...: absolute, as the build directory has them.
 eval "$(meson introspect --buildoptions "$BUILD" | python3 -c '
 import json, os, shlex, sys
 options = {option["name"]: option["value"] for option in json.load(sys.stdin)}

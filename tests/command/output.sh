@@ -28,15 +28,15 @@ x = json.loads(sys.stdin.buffer.read().decode('utf-8', 'strict'))
 sys.stdout.buffer.write(str($expression).encode())")"
 	done
 }
-folder=$M/$shown
+directory=$M/$shown
 valid extents "[$shown][a\"\\
 $(printf '\e')]" '"[" + "][".join(f["file"] for f in x["files"]) + "]"' extents --json "$bad" $'a"\\\n\e'
 valid 'extents -v' "$shown" 'x["extents"][0]["file"]' extents -v --json "$bad"
-valid trim "$folder/$shown" 'x["files"][1]["file"]' trim -n --json "$M/$bad"
-valid explain "$folder/$shown $folder.conf" 'x["paths"][0]["path"] + " " + x["configuration"]' \
+valid trim "$directory/$shown" 'x["files"][1]["file"]' trim -n --json "$M/$bad"
+valid explain "$directory/$shown $directory.conf" 'x["paths"][0]["path"] + " " + x["configuration"]' \
 	explain --json -c "$M/$bad.conf" "$bad"
-valid check "$folder.conf" 'x["file"]' check --json "$M/$bad.conf"
-valid watch "$folder/new $shown" 'x["files"][0]["path"] + " " + x["command"][3]' \
+valid check "$directory.conf" 'x["file"]' check --json "$M/$bad.conf"
+valid watch "$directory/new $shown" 'x["files"][0]["path"] + " " + x["command"][3]' \
 	watch --json -o /dev/stdout sh -c 'rm -f new; echo >new' "$bad"
 mkdir "$D/$bad" && mount -t tmpfs tmpfs "$D/$bad"
 valid probe "$D/$shown" 'x["features"][0]["detail"]' probe --json "$D/$bad"

@@ -32,7 +32,7 @@ fails() { # NAME STATUS MESSAGE WORD...: nothing is run, and on stderr is said M
 like '-c: every error, with line and column' \
 	'^fastalloc: wrong.conf:2:8: .*'$'\n''fastalloc: wrong.conf:3:9: [^'$'\n'']*$' "$(fastalloc run -c wrong.conf echo ran 2>&1)"
 fails '-c: missing' 1 'fastalloc: none: No such file or directory' fastalloc run -c none echo ran
-fails '-c: a folder' 1 'fastalloc: .: is not a regular file' fastalloc run -c . echo ran
+fails '-c: a directory' 1 'fastalloc: .: is not a regular file' fastalloc run -c . echo ran
 mkfifo fifo
 fails '-c: a FIFO does not hang' 1 'fastalloc: fifo: is not a regular file' fastalloc run -c fifo echo ran
 
@@ -54,7 +54,7 @@ Did you mean 'fastalloc explain'?" fastalloc explian /
 fails 'nothing at all' 2 "fastalloc: a program or a subcommand is missing
 Try 'fastalloc --help'." fastalloc
 fails 'not executable' 126 'fastalloc: ./wrong.conf: Permission denied' fastalloc ./wrong.conf
-fails 'a folder' 126 'fastalloc: /: Permission denied' fastalloc run -s stats /
+fails 'a directory' 126 'fastalloc: /: Permission denied' fastalloc run -s stats /
 printf '#!/no/interpreter\n' >script
 chmod +x script
 fails 'no interpreter' 127 'fastalloc: ./script: No such file or directory' fastalloc ./script
@@ -177,7 +177,7 @@ if meson install -C "$BUILD" --no-rebuild --quiet --destdir "$W/root" >/dev/null
 	lib=$(dirname "$(readlink -f /lib64/ld-linux-x86-64.so.2)")
 	is 'installed: $LIB' "${library%"${lib#/usr}"/*}/\$LIB/libfastalloc.so" "$installed"
 	is 'installed: the loader finds it' "$library" "$("$command" sed -n 's/.* \(\/.*libfastalloc.so\)$/\1/p' /proc/self/maps | uniq)"
-	# A 32-bit program whose loader lies in a folder of ours, so that $LIB is that folder.
+	# A 32-bit program whose loader lies in a directory of ours, so that $LIB is that directory.
 	mkdir lib32 && touch lib32/ld.so
 	if gcc -m32 -nostdlib -pie -fPIE -Wl,--dynamic-linker="$W/lib32/ld.so" -x c -o other - <<<"$start" 2>/dev/null; then
 		other=${library%"${lib#/usr}"/*}$W/lib32/libfastalloc.so

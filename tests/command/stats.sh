@@ -75,7 +75,7 @@ fails() { # NAME STATUS MESSAGE WORD...
 	is "$1" "$2 $3" "$? $output"
 }
 fails 'no such file' 1 'fastalloc: none: No such file or directory' fastalloc stats none
-fails 'a folder' 1 'fastalloc: .: Is a directory' fastalloc stats .
+fails 'a directory' 1 'fastalloc: .: Is a directory' fastalloc stats .
 fails 'no file named' 2 "fastalloc: stats: a file is missing
 Try 'fastalloc stats --help'." fastalloc stats
 fails 'wrong option' 2 "fastalloc: unrecognized option '--wrong'

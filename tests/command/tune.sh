@@ -19,7 +19,7 @@ refused() { # NAME STATUS REGEX ARGUMENT...
 	is "$name: status" "$status" $?
 	like "$name: why" "$regex" "$out"
 }
-# begin MOUNT: tune in the background, as with a terminal; returns once its folder is there.
+# begin MOUNT: tune in the background, as with a terminal; returns once its directory is there.
 begin() {
 	env --default-signal "$command" tune --rounds 99 "$1" >"$dir/out" 2>&1 &
 	pid=$!
@@ -38,23 +38,23 @@ found() {
 workers() { pgrep -P "$pid" | wc -l; }
 
 # Wrong usage, and places where nothing can be measured
-refused 'no folder' 2 'which folder' --quick
-refused 'two folders' 2 'one folder at a time' a b
+refused 'no directory' 2 'which directory' --quick
+refused 'two directories' 2 'one directory at a time' a b
 refused 'unknown option' 2 "Try 'fastalloc tune --help'" --nonsense .
 refused 'too few rounds' 2 '4 is not within 5 and 99' --rounds 4 .
 refused 'a size that is none' 2 '1x is not within' --size 1x .
 refused 'asking without a terminal' 2 'no terminal to ask on' --apply .
 refused '--json and --apply' 2 'not together' --json --apply .
-refused 'no such folder' 1 '^fastalloc: gone: No such file or directory$' gone
-refused 'not a folder' 1 '^fastalloc: /etc/passwd: Not a directory$' /etc/passwd
+refused 'no such directory' 1 '^fastalloc: gone: No such file or directory$' gone
+refused 'not a directory' 1 '^fastalloc: /etc/passwd: Not a directory$' /etc/passwd
 refused 'in memory' 1 'files are in memory' /dev/shm
 like 'help' '^Usage: fastalloc tune DIR' "$(tune --help)"
 at_most 'help fits 80 columns' 80 "$(tune --help | wc -L)"
 printf '[defualt]\n' >bad.conf
 refused 'a configuration with an error' 1 '^fastalloc: bad.conf: line 1, column 2: .*did you mean "default"' \
 	--yes --apply=bad.conf .
-refused 'a configuration that is a folder' 1 '^fastalloc: mnt: Is a directory$' --yes --apply=mnt .
-refused 'a configuration in no folder' 1 '^fastalloc: gone/gone/x: No such file' --yes --apply=gone/gone/x .
+refused 'a configuration that is a directory' 1 '^fastalloc: mnt: Is a directory$' --yes --apply=mnt .
+refused 'a configuration in no directory' 1 '^fastalloc: gone/gone/x: No such file' --yes --apply=gone/gone/x .
 
 # A file system without fallocate, where libc's emulation makes 256 times the requests
 serve() { # OPTION...
@@ -96,8 +96,8 @@ assert [s["side"] for s in sides if s["recommended"]] == ["the library"]' "$json
 	[ "$(id -u)" != 0 ] || chown 12:34 real.conf
 	kept=$(stat -c '%a %u %g' real.conf)
 	ln -s real.conf link.conf
-	tune --size 64M --yes --apply link.conf "$dir/mnt" >out # an operand is taken for the folder first
-	is '--apply FILE DIR: the folder comes first' 1 $?
+	tune --size 64M --yes --apply link.conf "$dir/mnt" >out # an operand is taken for the directory first
+	is '--apply FILE DIR: the directory comes first' 1 $?
 	found --size 64M "$dir/mnt" --yes --apply link.conf >out
 	is 'DIR --apply FILE: status' 0 $?
 	ok 'the link is still one' test -L link.conf

@@ -4,7 +4,7 @@
 #
 #   ganesha_missing             what it needs and is not there, or nothing
 #   ganesha_namespace "$@"      run this script again, with "inside" before its arguments, in such namespaces
-#   ganesha_prepare             once, inside: private folders, and the portmapper
+#   ganesha_prepare             once, inside: private directories, and the portmapper
 #   ganesha_start [NAME=VALUE...]   with these in its environment; returns when it answers
 #   ganesha_stop [SIGNAL]
 GANESHA_URL=nfs://127.0.0.1/mnt/local

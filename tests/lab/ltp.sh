@@ -8,7 +8,7 @@
 . "$LAB/guest.sh"
 . "$PROJECT/tests/tap.sh"
 . "$PROJECT/tests/lab/places.sh"
-[ -d "${LTP:-}/testcases/bin" ] || { echo '1..0 # SKIP needs LTP, the folder where the Linux Test Project is installed'; exit 0; }
+[ -d "${LTP:-}/testcases/bin" ] || { echo '1..0 # SKIP needs LTP, the directory where the Linux Test Project is installed'; exit 0; }
 export PATH=$PATH:$LTP/testcases/bin LTPROOT=$LTP LTP_COLORIZE_OUTPUT=n
 about_files='^(AD|ADSP|aio|close|copy_file|creat|dio|dup|fallocate|fcntl|fdatasync|flock|fork|fs_fill|fsync|ftest|'
 about_files+='ftruncate|gf|io_|l?lftest|l?lseek|mmap|msync|open|pwrite|pwritev|readahead|sendfile|splice|stream|sync|'

@@ -39,7 +39,7 @@ END
 contents() { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum && find . -type d | sort); }
 original=$(contents $tree)
 
-# What is run with the library has $prefix before it. Each is in an empty folder, and leaves `tree` as it was.
+# What is run with the library has $prefix before it. Each is in an empty directory, and leaves `tree` as it was.
 tasks='inplace append_verify sparse git tar cp dd_append dd_seek dd_direct truncate fallocate split'
 [ -z "${LONG:-}" ] || tasks="$tasks preallocate tar_sparse cp_sparse dd_skip zip sort"
 task_inplace() { # over what is shorter, longer, and other

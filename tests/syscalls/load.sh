@@ -168,7 +168,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null &
 	chmod 755 "$W/libfastalloc.so"
 	chmod 4755 "$W/act"
 	echo "$W/libfastalloc.so" >/etc/ld.so.preload
-	install -m 644 "$STOCK" "$W/stock.conf" # the project's folder may be closed to others
+	install -m 644 "$STOCK" "$W/stock.conf" # the project's directory may be closed to others
 	as_nobody() { FASTALLOC_CONFIG=$W/stock.conf setpriv --reuid 65534 --clear-groups env "$@" 2>&1 | flat; }
 	rm -f "$W/log" "$W/stats"
 	is 'set-user-id: works, and ignores FASTALLOC_CONFIG, _DISABLE' "pfa=0 blocks=$MiB" \

@@ -2,7 +2,7 @@
  * and ask for policies at the same time, on shared files and their own. It knows system
  * calls only by what they are given, so what is found is between the library's own threads.
  *
- *   tsan ROUNDS FOLDER */
+ *   tsan ROUNDS DIRECTORY */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static struct config config;
 
 /* More mounts than the cache has room for, or some that share a place there. */
 static const char *const places[] = {"/", "/proc", "/sys", "/dev", "/dev/pts", "/dev/shm", "/sys/fs/cgroup", NULL};
-static const char *folder;
+static const char *directory;
 static int rounds, shared;
 static struct watch_table *table;
 
@@ -89,7 +89,7 @@ static void one_round(int thread, int round)
 	char path[NAME];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%d", folder, thread);
+	snprintf(path, sizeof(path), "%s/%d", directory, thread);
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		fail(path);
@@ -101,7 +101,7 @@ static void one_round(int thread, int round)
 	reserve_posix_fallocate(fd, 100000, 300000 + round % 7 * 4096, &answer);
 	window_changed(known);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		policy_of(AT_FDCWD, places[i] ? places[i] : folder, &file);
+		policy_of(AT_FDCWD, places[i] ? places[i] : directory, &file);
 	watch_file(fd);
 	owed_note(fd, EIO);
 	owed_take(fd);
@@ -145,9 +145,9 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	rounds = atoi(argv[1]);
-	folder = argv[2];
+	directory = argv[2];
 	start("/dev/null");
-	snprintf(path, sizeof(path), "%s/shared", folder);
+	snprintf(path, sizeof(path), "%s/shared", directory);
 	before = window_moment();
 	shared = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (shared < 0)

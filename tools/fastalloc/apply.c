@@ -94,14 +94,14 @@ static int read_target(struct target *target)
 	return error;
 }
 
-/* The folder of path, which may be missing if it is to be made: then the one above. */
+/* The directory of path, which may be missing if it is to be made: then the one above. */
 static int is_writable_beside(const char *path)
 {
-	char folder[PATH_MAX], above[PATH_MAX];
+	char directory[PATH_MAX], above[PATH_MAX];
 	const char *name;
 
-	snprintf(folder, sizeof(folder), "%s", path);
-	name = dirname(folder);
+	snprintf(directory, sizeof(directory), "%s", path);
+	name = dirname(directory);
 	if (access(name, F_OK) == 0)
 		return access(name, W_OK | X_OK) == 0;
 	snprintf(above, sizeof(above), "%s", name);
@@ -281,9 +281,9 @@ static int write_text(int fd, const struct target *target, const char *text)
 	return 0;
 }
 
-static void sync_folder(const char *folder)
+static void sync_directory(const char *directory)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		fsync(fd);
@@ -295,14 +295,14 @@ static void sync_folder(const char *folder)
 static int replace(const struct target *target, const char *text)
 {
 	char copy[PATH_MAX], temporary[PATH_MAX + 16];
-	const char *folder;
+	const char *directory;
 	int fd, error;
 
 	snprintf(copy, sizeof(copy), "%s", target->path);
-	folder = dirname(copy);
-	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+	directory = dirname(copy);
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
 		return errno;
-	snprintf(temporary, sizeof(temporary), "%s/.tuned-XXXXXX", folder);
+	snprintf(temporary, sizeof(temporary), "%s/.tuned-XXXXXX", directory);
 	guard_temporary(temporary);
 	fd = mkostemp(temporary, O_CLOEXEC);
 	error = fd < 0 ? errno : write_text(fd, target, text);
@@ -314,7 +314,7 @@ static int replace(const struct target *target, const char *text)
 		unlink(temporary);
 	release_temporary();
 	if (!error)
-		sync_folder(folder);
+		sync_directory(directory);
 	return error;
 }
 

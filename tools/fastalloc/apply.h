@@ -7,7 +7,7 @@
 #define TUNED_END   "# End of what fastalloc tune found"
 
 /* Could apply() change the file, now? NULL is the one that the library would use. It must be in
- * order, and its folder writable. Says why not; returns 0, or 1. */
+ * order, and its directory writable. Says why not; returns 0, or 1. */
 int apply_check(const char *file);
 
 /* Add the section, whose first line is `head`, after showing the difference and, unless `agreed`, asking.

@@ -14,7 +14,7 @@ static const char help[] = "explain [OPTION...] PATH...\n\n"
 			   "Say what the library does with each file, and why: the mount it lies on, what\n"
 			   "is known of its file system, what becomes of each call, and the line of the\n"
 			   "configuration that decided each key. PATH may be a file that is not there yet;\n"
-			   "a folder stands for the files in it. Nothing is opened or changed.\n\n"
+			   "a directory stands for the files in it. Nothing is opened or changed.\n\n"
 			   "  -c, --config FILE   this configuration, not the one that is used here\n"
 			   "  -p, --program NAME  [program] sections count as for the program NAME\n"
 			   "  -J, --json          print JSON; sizes in bytes, or \"unlimited\"\n"
@@ -50,18 +50,18 @@ static unsigned count_slashes(const char *at, size_t length)
 	return count;
 }
 
-/* May the glob match a file in that folder, which ends in a slash? No is certain. */
-static int may_match_in(struct text glob, const char *folder, size_t length)
+/* May the glob match a file in that directory, which ends in a slash? No is certain. */
+static int may_match_in(struct text glob, const char *directory, size_t length)
 {
 	size_t fixed = fixed_length(glob);
 
 	if (!memmem(glob.at, glob.length, "**", 2) &&
-	    count_slashes(glob.at, glob.length) != count_slashes(folder, length))
+	    count_slashes(glob.at, glob.length) != count_slashes(directory, length))
 		return 0;
-	return !memcmp(glob.at, folder, fixed < length ? fixed : length);
+	return !memcmp(glob.at, directory, fixed < length ? fixed : length);
 }
 
-/* Does rule, which does not concern every file of the folder, concern one, maybe? */
+/* Does rule, which does not concern every file of the directory, concern one, maybe? */
 static int may_concern(const struct rule *rule, const struct place *place)
 {
 	struct text rest = rule->names, glob;
@@ -99,7 +99,7 @@ static void put_notes(struct sentences *s, const struct explain *explain, const 
 
 	if (disabled && !strcmp(disabled, "1"))
 		sentences_add(s, "FASTALLOC_DISABLE=1 is set here: then all calls are passed on\n");
-	if (place->is_folder)
+	if (place->is_directory)
 		put_sections(s, explain, SECTION_PATH, place,
 			     "some files in it may be those of the [path] sections in lines ");
 	if (!explain->program)
@@ -273,9 +273,9 @@ static int print_text(const struct explain *explain, const struct place *place)
 	int failed;
 
 	fputs(bold(), stdout);
-	output_name(stdout, place->is_folder ? place->looked_at : place->path);
+	output_name(stdout, place->is_directory ? place->looked_at : place->path);
 	fputs(plain(), stdout);
-	puts(place->is_folder ? " (files in it)" : place->exists ? "" : " (a new file)");
+	puts(place->is_directory ? " (files in it)" : place->exists ? "" : " (a new file)");
 	failed = print_mount(place);
 	behaviour_facts(&facts, place);
 	putchar('\n');
@@ -367,9 +367,9 @@ static json_t *place_json(const struct explain *explain, const struct place *pla
 
 	behaviour_facts(&facts, place);
 	put_notes(&notes, explain, place);
-	json_set(object, "path", json_text(place->is_folder ? place->looked_at : place->path));
+	json_set(object, "path", json_text(place->is_directory ? place->looked_at : place->path));
 	json_set(object, "exists", json_boolean(place->exists));
-	json_set(object, "directory", json_boolean(place->is_folder));
+	json_set(object, "directory", json_boolean(place->is_directory));
 	json_set(object, "mount", mount_json(place));
 	json_set(object, "facts", sentences_json(&facts));
 	json_set(object, "calls", calls_json(place));

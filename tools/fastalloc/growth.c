@@ -78,28 +78,28 @@ static int open_same(const char *path, struct grown *grown)
 	return -1;
 }
 
-/* Many programs write a file by another name first, in the same folder. */
+/* Many programs write a file by another name first, in the same directory. */
 static int open_renamed(struct grown *grown)
 {
 	char path[PATH_BYTES], *slash;
 	struct dirent *entry;
 	int fd = -1;
-	DIR *folder;
+	DIR *directory;
 
 	snprintf(path, sizeof(path), "%s", grown->seen->path);
 	slash = strrchr(path, '/');
 	if (!slash)
 		return -1;
 	slash[1] = '\0';
-	folder = opendir(path);
-	while (folder && fd < 0 && (entry = readdir(folder))) {
+	directory = opendir(path);
+	while (directory && fd < 0 && (entry = readdir(directory))) {
 		if (entry->d_ino != grown->seen->inode)
 			continue;
 		snprintf(slash + 1, sizeof(path) - (size_t)(slash + 1 - path), "%s", entry->d_name);
 		fd = open_same(path, grown);
 	}
-	if (folder)
-		closedir(folder);
+	if (directory)
+		closedir(directory);
 	if (fd >= 0)
 		snprintf(grown->path, sizeof(grown->path), "%s", path);
 	return fd;
@@ -335,16 +335,16 @@ static void ways(const struct watched *seen, char *text, size_t size)
 		}
 }
 
-/* Below the current folder without its name. */
+/* Below the current directory without its name. */
 static const char *short_path(const char *path)
 {
-	static char folder[WATCH_PATH];
+	static char directory[WATCH_PATH];
 	size_t length;
 
-	if (!getcwd(folder, sizeof(folder)))
+	if (!getcwd(directory, sizeof(directory)))
 		return path;
-	length = strlen(folder);
-	return length > 1 && !strncmp(path, folder, length) && path[length] == '/' ? path + length + 1 : path;
+	length = strlen(directory);
+	return length > 1 && !strncmp(path, directory, length) && path[length] == '/' ? path + length + 1 : path;
 }
 
 static void add_line(struct libscols_table *table, const struct grown *grown)

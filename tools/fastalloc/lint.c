@@ -228,7 +228,7 @@ static int can_begin_path(struct text glob)
 	return glob.length && (glob.at[0] == '/' || (glob.at[0] == '*' && glob.at[-1] == '*'));
 }
 
-/* The folder that glob begins with, up to where it may be several. */
+/* The directory that glob begins with, up to where it may be several. */
 static struct text fixed_directory(struct text glob)
 {
 	struct text directory = {glob.at, 0};
@@ -258,7 +258,7 @@ static void check_path(const struct lint *lint, struct text name)
 		    text);
 	else if (ends_in(name, "/") || is_directory(name))
 		say(lint, SEVERITY_WARNING, name.at,
-		    "%s applies to no file: write .../* for those in a folder, .../** for all below", text);
+		    "%s applies to no file: write .../* for those in a directory, .../** for all below", text);
 	else if (!has_any(name, "[") && is_not_plain(name))
 		say(lint, SEVERITY_WARNING, name.at, "%s never applies: no path has such a part (//, /./ or /../)",
 		    text);

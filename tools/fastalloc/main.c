@@ -15,7 +15,7 @@ static const struct subcommand {
 	{"explain", explain_main, "say what is done with a file, and why"},
 	{"check", check_main, "check a configuration file"},
 	{"probe", probe_main, "try out what a file system supports"},
-	{"tune", tune_main, "measure what is best for a folder, and configure it"},
+	{"tune", tune_main, "measure what is best for a directory, and configure it"},
 	{"watch", watch_main, "run a program and report how its files grew"},
 	{"extents", extents_main, "show the pieces that files are in"},
 	{"trim", trim_main, "give back blocks past the end of files"},

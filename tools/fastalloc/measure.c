@@ -18,8 +18,8 @@
 #include "command.h"
 #include "preload.h"
 
-static char folder_path[PATH_MAX];
-static int folder = -1;
+static char directory_path[PATH_MAX];
+static int directory = -1;
 
 /* Signals: blocked but while measure_run waits, so that nothing is cut short. */
 
@@ -60,11 +60,11 @@ static void release_signals(void)
 		raise(ended_by);
 }
 
-/* The folder */
+/* The directory */
 
-static void empty_folder(void)
+static void empty_directory(void)
 {
-	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = again < 0 ? NULL : fdopendir(again);
 	struct dirent *entry;
 
@@ -72,7 +72,7 @@ static void empty_folder(void)
 		close(again);
 	while (entries && (entry = readdir(entries)))
 		if (entry->d_name[0] != '.')
-			unlinkat(folder, entry->d_name, 0);
+			unlinkat(directory, entry->d_name, 0);
 	if (entries)
 		closedir(entries);
 }
@@ -81,16 +81,17 @@ int measure_begin(const char *dir)
 {
 	int error = 0;
 
-	if ((size_t)snprintf(folder_path, sizeof(folder_path), "%s/fastalloc-tune-XXXXXX", dir) >= sizeof(folder_path))
+	if ((size_t)snprintf(directory_path, sizeof(directory_path), "%s/fastalloc-tune-XXXXXX", dir) >=
+	    sizeof(directory_path))
 		return ENAMETOOLONG;
 	hold_signals();
-	if (!mkdtemp(folder_path)) {
+	if (!mkdtemp(directory_path)) {
 		error = errno;
 	} else {
-		folder = open(folder_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (folder < 0) {
+		directory = open(directory_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (directory < 0) {
 			error = errno;
-			rmdir(folder_path);
+			rmdir(directory_path);
 		}
 	}
 	if (error)
@@ -98,18 +99,18 @@ int measure_begin(const char *dir)
 	return error;
 }
 
-int measure_folder(void)
+int measure_directory(void)
 {
-	return folder;
+	return directory;
 }
 
 void measure_end(void)
 {
 	progress_end();
-	empty_folder();
-	close(folder);
-	if (rmdir(folder_path) < 0)
-		complain_errno(folder_path, errno);
+	empty_directory();
+	close(directory);
+	if (rmdir(directory_path) < 0)
+		complain_errno(directory_path, errno);
 	release_signals();
 }
 
@@ -158,7 +159,7 @@ static void __attribute__((noreturn)) become_worker(const char *keys, int in, in
 	struct outcome failed = {.error = ESRCH};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == parent && fchdir(folder) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+	if (getppid() == parent && fchdir(directory) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
 	    dup2(out, STDOUT_FILENO) >= 0) {
 		set_environment(keys, configuration);
 		sigprocmask(SIG_SETMASK, &mask_before, NULL);
@@ -223,6 +224,6 @@ int measure_run(const char *keys, const struct job *job, struct outcome *outcome
 		kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(out);
-	empty_folder();
+	empty_directory();
 	return error;
 }

@@ -2,7 +2,7 @@
  * the library.
  *
  * The process is this command again: its calls go through the library as any program's do.
- * It works in a temporary folder that is removed however the measuring ends. */
+ * It works in a temporary directory that is removed however the measuring ends. */
 #ifndef FASTALLOC_MEASURE_H
 #define FASTALLOC_MEASURE_H
 
@@ -39,26 +39,26 @@ struct outcome {
 	double figure[FIGURE_COUNT];
 };
 
-/* Make the temporary folder in dir. From now on INT, TERM, HUP and QUIT end measure_run with
+/* Make the temporary directory in dir. From now on INT, TERM, HUP and QUIT end measure_run with
  * EINTR. Returns 0, or a positive errno. */
 int measure_begin(const char *dir);
 
-/* The temporary folder. */
-int measure_folder(void);
+/* The temporary directory. */
+int measure_directory(void);
 
 /* Run the job; with the library if there are keys (lines of preload.conf). Its files are removed
  * again. Returns 0, or a positive errno: of the job, of starting it, ELIBACC where the library is
  * not loaded, ECANCELED where its process died, EINTR. */
 int measure_run(const char *keys, const struct job *job, struct outcome *outcome);
 
-/* Remove the folder. If a signal came meanwhile, the command now dies of it. */
+/* Remove the directory. If a signal came meanwhile, the command now dies of it. */
 void measure_end(void);
 
 /* Find the library that is measured. Returns 0, or 1 where there is none (that is said). */
 int measure_library(void);
 
 /* The process itself: takes a struct job from stdin, writes a struct outcome to stdout, works
- * in the current folder. Returns the exit status. */
+ * in the current directory. Returns the exit status. */
 int worker_main(int library_wanted);
 
 #endif

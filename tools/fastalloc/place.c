@@ -25,20 +25,20 @@ static const struct {
 	{"cifs", SUPPORT_SERVER},   {"nfs4.2", SUPPORT_SERVER}, {"smb3", SUPPORT_SERVER}, {"overlay", SUPPORT_LOWER},
 };
 
-/* The folder that given is to be made in, to looked_at; and its path. Returns 0 or an errno. */
+/* The directory that given is to be made in, to looked_at; and its path. Returns 0 or an errno. */
 static int find_parent(struct place *place)
 {
 	size_t length = strlen(place->given);
-	char folder[PATH_MAX], name[PATH_MAX];
+	char directory[PATH_MAX], name[PATH_MAX];
 	struct stat st;
 
 	if (length >= sizeof(name))
 		return ENAMETOOLONG;
 	if (!length || place->given[length - 1] == '/' || !lstat(place->given, &st))
-		return ENOENT;                    /* also where a symbolic link leads nowhere */
-	memcpy(folder, place->given, length + 1); /* dirname and basename change theirs */
+		return ENOENT;                       /* also where a symbolic link leads nowhere */
+	memcpy(directory, place->given, length + 1); /* dirname and basename change theirs */
 	memcpy(name, place->given, length + 1);
-	if (!realpath(dirname(folder), place->looked_at))
+	if (!realpath(dirname(directory), place->looked_at))
 		return errno;
 	snprintf(place->path, sizeof(place->path), "%s/%s", strcmp(place->looked_at, "/") ? place->looked_at : "",
 		 basename(name));
@@ -57,7 +57,7 @@ static int find_path(struct place *place)
 /* Rules see a file; any that no glob has in mind will do. */
 static void stand_for_files(struct place *place)
 {
-	place->is_folder = 1;
+	place->is_directory = 1;
 	snprintf(place->path, sizeof(place->path), "%s/(any file)",
 		 strcmp(place->looked_at, "/") ? place->looked_at : "");
 }

@@ -1,4 +1,4 @@
-/* tune.c: measure what is best for a folder, and configure it. */
+/* tune.c: measure what is best for a directory, and configure it. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -14,13 +14,13 @@
 #include "command.h"
 #include "judge.h"
 #include "measure.h"
-#include "folder.h"
+#include "target.h"
 #include "policy.h"
 
 static const char help_text[] = "tune DIR [OPTION...]\n\n"
 				"Measures what is fastest on the mount that DIR is on, and prints a section of\n"
 				"preload.conf(5) for it, with the figures as comments. Files are written in a\n"
-				"temporary folder in DIR, which is always removed.\n\n"
+				"temporary directory in DIR, which is always removed.\n\n"
 				"  --size SIZE       bytes of a run (4M to 1G; chosen by free space and speed)\n"
 				"  --rounds N        runs of each side (5 to 99; default 7)\n"
 				"  --quick           ten seconds rather than a minute or so: smaller files\n"
@@ -56,7 +56,7 @@ static struct {
 	int quick, flushed, json, apply, agreed;
 } options = {.rounds = ROUNDS_DEFAULT, .files = FILES, .record = RECORD};
 
-static struct folder folder;
+static struct target target;
 
 /* Sides */
 
@@ -99,14 +99,14 @@ static void add_side(struct group *group, const struct side *side)
 
 static void choose_reserving(void)
 {
-	if (folder.has_fallocate)
+	if (target.has_fallocate)
 		add_side(&reserving, &fallocate_side);
 	else
 		add_side(&reserving, &libc_side);
 	add_side(&reserving, &library_side);
-	if (folder.has_keep_size)
+	if (target.has_keep_size)
 		add_side(&reserving, &keep_size_side);
-	if (folder.traits & TRAIT_DENSE && !folder.mount.synchronous) {
+	if (target.traits & TRAIT_DENSE && !target.mount.synchronous) {
 		add_side(&reserving, &ftruncate_side);
 		add_side(&reserving, &preallocate_side);
 	}
@@ -116,9 +116,9 @@ static void choose_reserving(void)
 /* Why windows are not measured, or NULL. */
 static const char *no_windows(void)
 {
-	if (folder.mount.synchronous)
+	if (target.mount.synchronous)
 		return "mounted with \"sync\", where the library makes no windows";
-	if (!folder.has_keep_size)
+	if (!target.has_keep_size)
 		return "FALLOC_FL_KEEP_SIZE is not supported, which windows need";
 	return NULL;
 }
@@ -174,7 +174,7 @@ static unsigned long long choose_bytes(const struct group *group, double seconds
 
 	if (options.bytes)
 		return options.bytes;
-	while (2 * bytes <= most && 2 * bytes <= folder.free / FREE_PER_BYTE && 2 * expected <= seconds) {
+	while (2 * bytes <= most && 2 * bytes <= target.free / FREE_PER_BYTE && 2 * expected <= seconds) {
 		bytes *= 2;
 		expected *= 2;
 	}
@@ -224,7 +224,7 @@ static int run_group(struct group *group)
 
 static int measure_all(void)
 {
-	int error = folder_try(measure_folder(), &folder);
+	int error = target_try(measure_directory(), &target);
 
 	if (error)
 		return error;
@@ -276,7 +276,7 @@ static const char *keys_of(const struct side *side)
 
 static struct finding find_posix_fallocate(void)
 {
-	if (folder.has_fallocate)
+	if (target.has_fallocate)
 		return (struct finding){NULL, "The kernel's fallocate is used: nothing to choose."};
 	switch (judge(series_of(&library_side), series_of(&libc_side), FIGURE_TIME)) {
 	case JUDGED_BETTER:
@@ -485,7 +485,7 @@ static const char *section_head(void)
 {
 	static char head[MOUNT_POINT_MAX + 16];
 
-	snprintf(head, sizeof(head), "[mount \"%s\"]\n", folder.mount.point);
+	snprintf(head, sizeof(head), "[mount \"%s\"]\n", target.mount.point);
 	return head;
 }
 
@@ -503,7 +503,7 @@ static int tell_all(FILE *to)
 		"# what was better in 39 of 40 pairs of runs, by over 5 %% (pieces: by half),\n"
 		"# with no other median 5 %% worse.\n"
 		"# Reserving %s, and fsync:\n",
-		TUNED_BEGIN, day, folder.mount.fstype, options.rounds, size_text(bytes, reserving.bytes));
+		TUNED_BEGIN, day, target.mount.fstype, options.rounds, size_text(bytes, reserving.bytes));
 	comment_table(to, &reserving);
 	findings = tell(to, find_posix_fallocate());
 	findings += tell(to, find_ftruncate());
@@ -618,14 +618,14 @@ static int take_option(int option)
 static int check_arguments(int argc, char **argv)
 {
 	if (optind == argc) {
-		complain("tune", "which folder?");
+		complain("tune", "which directory?");
 		return usage_error("tune");
 	}
 	options.dir = argv[optind++];
 	if (options.apply && !options.file && optind < argc)
 		options.file = argv[optind++];
 	if (optind < argc) {
-		complain(argv[optind], "one folder at a time");
+		complain(argv[optind], "one directory at a time");
 		return usage_error("tune");
 	}
 	if (options.apply && options.json) {
@@ -640,20 +640,20 @@ static int check_arguments(int argc, char **argv)
 }
 
 /* All that can be told before anything is written. Returns 0, or 1 after saying what is wrong. */
-static int check_folder(void)
+static int check_directory(void)
 {
 	unsigned long long bytes = options.bytes ? options.bytes : BYTES_LEAST;
 	char needed[SIZE_TEXT_MAX], available[SIZE_TEXT_MAX];
-	int error = folder_look(options.dir, &folder);
-	const char *unfit = error ? NULL : folder_unfit(&folder);
+	int error = target_look(options.dir, &target);
+	const char *unfit = error ? NULL : target_unfit(&target);
 
 	if (error)
 		complain_errno(options.dir, error);
 	else if (unfit)
 		complain(options.dir, "%s", unfit);
-	else if (folder.free / FREE_PER_BYTE < bytes)
+	else if (target.free / FREE_PER_BYTE < bytes)
 		complain(options.dir, "needs %s of free space, and has %s", size_text(needed, bytes * FREE_PER_BYTE),
-			 size_text(available, folder.free));
+			 size_text(available, target.free));
 	else
 		return measure_library() || (options.apply && apply_check(options.file));
 	return 1;
@@ -674,7 +674,7 @@ int tune_main(int argc, char **argv)
 	status = check_arguments(argc, argv);
 	if (status)
 		return status;
-	if (check_folder() || measure_there())
+	if (check_directory() || measure_there())
 		return 1;
 	return options.json ? print_json() : print_section();
 }

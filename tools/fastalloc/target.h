@@ -1,10 +1,10 @@
-/* folder.h: the folder that is tuned, and what its file system can do. */
-#ifndef FASTALLOC_FOLDER_H
-#define FASTALLOC_FOLDER_H
+/* target.h: the directory that is tuned, and what its file system can do. */
+#ifndef FASTALLOC_TARGET_H
+#define FASTALLOC_TARGET_H
 
 #include "mounts.h"
 
-struct folder {
+struct target {
 	struct mount mount;
 	unsigned traits;               /* enum trait of policy.h */
 	unsigned long long size, free; /* bytes of the file system; 0 where it does not tell */
@@ -13,12 +13,12 @@ struct folder {
 };
 
 /* Look, without touching anything: the mount, the free space. Returns 0, or a positive errno. */
-int folder_look(const char *dir, struct folder *folder);
+int target_look(const char *dir, struct target *target);
 
-/* Try it out with a file in the folder, which is removed. Returns 0, or a positive errno. */
-int folder_try(int directory, struct folder *folder);
+/* Try it out with a file in the directory, which is removed. Returns 0, or a positive errno. */
+int target_try(int directory, struct target *target);
 
 /* Why nothing can be tuned there, or NULL. */
-const char *folder_unfit(const struct folder *folder);
+const char *target_unfit(const struct target *target);
 
 #endif
