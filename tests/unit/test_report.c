@@ -167,7 +167,7 @@ static void logs(void)
 
 Test(report, log_of_calls_at_its_level)
 {
-	char start[64];
+	char start[80];
 	pid_t pid = in_child(logs);
 
 	snprintf(start, sizeof(start), "fastalloc[%d]: posix_fallocate fd 3 [0, 100): populated, ", pid);
