@@ -277,9 +277,9 @@ static size_t set_length(struct text glob)
 
 static int set_matches(const char *set, size_t length, unsigned char c)
 {
-	int not = set[1] == '!', found = 0;
+	int negated = set[1] == '!', found = 0;
 	unsigned char low, high;
-	size_t i = not ? 2 : 1;
+	size_t i = negated ? 2 : 1;
 
 	while (i < length - 1) {
 		low = high = set_byte(set, &i);
@@ -289,7 +289,7 @@ static int set_matches(const char *set, size_t length, unsigned char c)
 		}
 		found |= low <= c && c <= high;
 	}
-	return found != not ;
+	return found != negated;
 }
 
 /* The length of what stands for one byte at the start of glob; 0 where that is malformed. */

@@ -298,9 +298,9 @@ static int is_recent(size_t i)
 
 /* The hash of GNU tables, as a constant: it starts at 5381, and each byte is added to 33
  * times what was before. */
-#define POWER(n)                                                                         \
-	(((n)&1 ? 33U : 1U) * ((n)&2 ? 1089U : 1U) * ((n)&4 ? 33U * 33 * 33 * 33 : 1U) * \
-	 ((n)&8 ? 1185921U * 1185921 : 1U) * ((n)&16 ? 1185921U * 1185921 * 1185921 * 1185921 : 1U))
+#define POWER(n)                                                                               \
+	((1 & (n) ? 33U : 1U) * (2 & (n) ? 1089U : 1U) * (4 & (n) ? 33U * 33 * 33 * 33 : 1U) * \
+	 (8 & (n) ? 1185921U * 1185921 : 1U) * (16 & (n) ? 1185921U * 1185921 * 1185921 * 1185921 : 1U))
 #define BYTE(string, i)                                                                                             \
 	((i) < sizeof(string) - 1 ? (unsigned char)(string)[(i) % sizeof(string)] * POWER(sizeof(string) - 2 - (i)) \
 				  : 0U)
@@ -493,7 +493,7 @@ AT_LOAD static int resolve_all(void)
 		return 0;
 	for (size_t i = 0; i < NAMES; i++)
 		if (next[i])
-			memcpy((char *)&real + i * sizeof(void *), &next[i], sizeof(void *));
+			memcpy((char *)&real + i * sizeof(void *), (const void *)&next[i], sizeof(void *));
 	if (threads)
 		real.single_threaded = threads;
 	return 1;

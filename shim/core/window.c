@@ -225,7 +225,7 @@ static int hold_when_idle(struct description *d, uint64_t *signals)
 /* A break sends this one, which queues, to the thread that took the lease: ours can be
  * told from the program's own. */
 #define BREAK_SIGNAL       64
-#define SIGNAL_SET(signal) (1ULL << ((signal)-1))
+#define SIGNAL_SET(signal) (1ULL << (-1 + (signal)))
 
 static void disown(int fd)
 {

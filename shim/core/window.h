@@ -54,7 +54,7 @@ static inline unsigned window_of(int fd)
 void window_show_all(void);
 
 /* Where a write goes that takes the file position. */
-#define WINDOW_AT_POSITION ((off64_t)-1)
+#define WINDOW_AT_POSITION (-(off64_t)1)
 
 /* A write of count bytes at offset `at` of fd, which is `known`, is about to be made:
  * preallocate if it is time to. window_leave follows the write. A count that is not

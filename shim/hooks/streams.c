@@ -108,7 +108,7 @@ static void *table_of(FILE *stream)
 {
 	void *table;
 
-	memcpy(&table, (char *)stream + sizeof(FILE), sizeof(table));
+	memcpy((void *)&table, (char *)stream + sizeof(FILE), sizeof(table));
 	return table;
 }
 

@@ -55,13 +55,14 @@ static struct {
 } options = {.writers = 4, .size = 8 << 20};
 
 /* Seen by all processes. */
-static struct shared {
+struct shared {
 	unsigned int ready, go, filled;
 	int result;
 	unsigned int appended[MAX_WORKERS];
 	unsigned int errors[MAX_ERROR];
 	unsigned char acknowledged[]; /* for each slot */
-} * shared;
+};
+static struct shared *shared;
 
 static uint64_t slots; /* that are written */
 

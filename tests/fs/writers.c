@@ -38,13 +38,14 @@ enum lane { OPENER, OTHER, LANES };
 extern char **environ;
 
 /* Shared with the other writer, whatever process it is in. */
-static struct shared {
+struct shared {
 	atomic_int stop;
 	atomic_int opened;               /* the opener has opened it again */
 	atomic_int ready;                /* the other has the file */
 	atomic_uint acknowledged[LANES]; /* records 0 to this are in the file */
 	atomic_uint signals;             /* sent to the opener, and not received yet */
-} * shared;
+};
+static struct shared *shared;
 
 static const char *path, *self;
 static int shared_fd;

@@ -21,9 +21,9 @@ static int in_set(const char *set, size_t length, unsigned char c)
 {
 	int member[256] = {0}, low, high;
 	size_t i = 1, end = length - 1;
-	int not = set[i] == '!';
+	int negated = set[i] == '!';
 
-	i += (size_t) not ;
+	i += (size_t)negated;
 	while (i < end) {
 		i += set[i] == '\\';
 		low = high = (unsigned char)set[i++];
@@ -35,7 +35,7 @@ static int in_set(const char *set, size_t length, unsigned char c)
 		for (int m = low; m <= high; m++)
 			member[m] = 1;
 	}
-	return member[c] != not ;
+	return member[c] != negated;
 }
 
 /* The glob cut into elements, each of which takes one byte, or is '*' or '**'. */

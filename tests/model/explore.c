@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct origin {
+	unsigned long parent;
+	const char *what;
+	int who;
+};
+
 /* States that were reached, in that order, and a table of their numbers. */
 static struct {
 	const struct model *model;
 	unsigned char *states;
-	struct origin {
-		unsigned long parent;
-		const char *what;
-		int who;
-	} * origins;
+	struct origin *origins;
 	unsigned long count, room;
 	unsigned long *table; /* number + 1, or 0 */
 } all;

@@ -414,10 +414,11 @@ struct fill {
 	signed char written[AGENTS];
 };
 
-static const struct fill_case {
+struct fill_case {
 	signed char size, end;  /* to fill: from size to end */
 	signed char at[AGENTS]; /* where agents write a byte each, -1: they append two; 0: they do nothing */
-} * fill_case;
+};
+static const struct fill_case *fill_case;
 
 static const char *go(struct fill *f, int step, const char *what)
 {

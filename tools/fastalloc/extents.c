@@ -80,6 +80,8 @@ static void fill_cells(const struct map *map, struct span span, double *filled, 
 	double width = (double)(span.end - span.start) / cells;
 
 	memset(filled, 0, (size_t)cells * sizeof(*filled));
+	if (span.end <= span.start)
+		return;
 	for (size_t i = 0; i < map->count; i++) {
 		const struct map_extent *e = &map->extent[i];
 		double start = ((double)e->physical - (double)span.start) / width,

@@ -96,12 +96,18 @@ static FILE *open_stats(const struct request *request)
 	if (fd < 0)
 		return NULL;
 	close(fd);
-	if (!realpath(request->stats, path) || !(stream = fopen(path, "re")) || fseeko(stream, 0, SEEK_END) < 0) {
+	stream = realpath(request->stats, path) ? fopen(path, "re") : NULL;
+	if (!stream || fseeko(stream, 0, SEEK_END) < 0) {
 		complain_errno(request->stats, errno);
+		if (stream)
+			fclose(stream);
 		return NULL;
 	}
 	double_percents(path, value);
-	return set_variable(request, "FASTALLOC_STATS", value) ? NULL : stream;
+	if (!set_variable(request, "FASTALLOC_STATS", value))
+		return stream;
+	fclose(stream);
+	return NULL;
 }
 
 static int set_environment(const struct request *request)

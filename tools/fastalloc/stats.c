@@ -305,16 +305,18 @@ static void print_json(const struct stats *stats)
 
 static int read_file(struct stats *stats, const char *path)
 {
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	FILE *file;
 	int failed;
 
+	if (!strcmp(path, "-"))
+		return stats_read(stats, stdin, path);
+	file = fopen(path, "re");
 	if (!file) {
 		complain_errno(path, errno);
 		return 1;
 	}
 	failed = stats_read(stats, file, path);
-	if (file != stdin)
-		fclose(file);
+	fclose(file);
 	return failed;
 }
 

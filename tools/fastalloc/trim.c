@@ -210,7 +210,7 @@ static int was_seen(struct trim *t, const struct stat *st)
 	if (!key)
 		return 0;
 	*key = (struct seen){st->st_dev, st->st_ino};
-	found = tsearch(key, &t->seen, compare_seen);
+	found = (struct seen **)tsearch(key, &t->seen, compare_seen);
 	if (found && *found == key)
 		return 0;
 	free(key);
