@@ -147,6 +147,7 @@ static int run_with_stats(const struct request *request)
 		return 1;
 	error = child_run(request->program, &status);
 	if (error) {
+		fclose(file);
 		complain_errno(request->program[0], error);
 		if (is_new)
 			unlink(request->stats);
