@@ -197,18 +197,20 @@ static void let_go(struct description *d, const uint64_t *signals)
 	restore_signals(signals);
 }
 
-/* Hold d once no write is in flight: those that come wait. One that does not end, as it was
- * cancelled or is what a signal handler interrupted, is not waited for any longer. */
+/* Hold d once no write is in flight, nor anybody else at work on it: writes that come wait. One that
+ * does not end, as it was cancelled or is what a signal handler interrupted, is not waited for any
+ * longer. Not for who holds another: two would wait for each other. */
 static int hold_when_idle(struct description *d, uint64_t *signals)
 {
 	uint64_t state;
 
 	if (!block_signals(signals))
 		return 0;
-	DELAY();
-	state = atomic_load(&d->state);
-	while (!(state & HELD) && atomic_load(&d->process) == sys_getpid()) {
-		if (!atomic_compare_exchange_weak(&d->state, &state, state | HELD))
+	while (atomic_load(&d->process) == sys_getpid()) {
+		wait_while_held(d);
+		DELAY();
+		state = atomic_load(&d->state);
+		if (state & HELD || !atomic_compare_exchange_weak(&d->state, &state, state | HELD))
 			continue;
 		for (unsigned rounds = 0; rounds < PATIENCE; wait_a_little(&rounds))
 			if (!(atomic_load(&d->state) & WRITERS))

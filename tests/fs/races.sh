@@ -69,6 +69,10 @@ if mkfs.ext4 -q -F -m 0 "$dir/image" 2>/dev/null && mount -o loop "$dir/image" "
 			"$(delayed "$BUILD/tests/storms" $way "$seconds" "$dir/ext4/s" | paste -sd' ')"
 	done
 	like 'vforks: nothing is lost' ' left=0 .* lost=0 ' "$(delayed "$BUILD/tests/storms" vforks "$seconds" "$dir/ext4/s" | paste -sd' ')"
+	cp "$dir/before" "$FASTALLOC_CONFIG"
+	printf 'window = 64K\nwindow_max = 64K\nwindow_after = 0\n' >>"$FASTALLOC_CONFIG"
+	like 'forks under a writing thread: the rest is given back' '^0 ' \
+		"$(delayed "$BUILD/tests/forked" $((800 * seconds)) "$dir/ext4/s" | paste -sd' ')"
 	mv "$dir/before" "$FASTALLOC_CONFIG"
 else
 	skip 'windows' 'ext4 cannot be mounted'
