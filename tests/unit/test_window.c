@@ -1,8 +1,11 @@
-/* The table of descriptors in window.c. Numbers that are not open do: no write is made. */
+/* The table of descriptors in window.c. Numbers that are not open do, but where a write is made. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "active.h"
 #include "config.h"
@@ -213,4 +216,53 @@ Test(window, a_filter_ends_knowing)
 	atomic_store(&library_active, 0);
 	opened(500, FRESH);
 	cr_expect_eq(window_of(500), 0);
+}
+
+static int64_t allocated(int fd)
+{
+	struct stat status;
+
+	cr_assert_eq(fstat(fd, &status), 0);
+	return status.st_blocks * 512;
+}
+
+/* A file that has a window; none are where the folder's file system has none. */
+static int open_windowed(void)
+{
+	static char bytes[1 << 20], path[] = "/var/tmp/fastalloc-XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	unlink(path);
+	opened(fd, FRESH);
+	window_enter(window_of(fd), fd, 0, sizeof(bytes));
+	cr_assert_eq(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	window_leave(window_of(fd), 0);
+	if (allocated(fd) == sizeof(bytes))
+		cr_skip_test("no windows in /var/tmp");
+	return fd;
+}
+
+Test(window, nothing_is_cut_off_while_a_write_is_in_flight)
+{
+	int fd = open_windowed();
+	int64_t before = allocated(fd);
+	unsigned known = window_of(fd);
+
+	window_enter(known, fd, 1 << 20, 4096);
+	cr_expect_eq(window_relieve(), 0);
+	cr_expect_eq(allocated(fd), before);
+	window_closing(fd);
+	cr_expect_eq(allocated(fd), before);
+	window_leave(known, 0);
+}
+
+Test(window, what_is_left_is_given_back_once_it_has_ended)
+{
+	int fd = open_windowed();
+
+	window_enter(window_of(fd), fd, 1 << 20, 4096);
+	window_leave(window_of(fd), 0);
+	cr_expect_neq(window_relieve(), 0);
+	cr_expect_eq(allocated(fd), 1 << 20);
 }
