@@ -88,6 +88,26 @@ static void way_freopen(void)
 	write_and_close(freopen(path, "w", need(fopen("/dev/null", "w"))));
 }
 
+/* What another file had of a window goes before its number is this one's. */
+static void way_freopen_other(void)
+{
+	struct stat status;
+	char *other;
+	FILE *stream;
+
+	if (asprintf(&other, "%s.other", path) < 0)
+		exit(2);
+	stream = need(fopen(other, "w"));
+	write_lines(stream);
+	stream = need(freopen(path, "w", stream));
+	if (stat(other, &status) || status.st_size != LINES * BYTES ||
+	    status.st_blocks * 512 > status.st_size + (32 << 10))
+		puts("the other's window");
+	unlink(other);
+	free(other);
+	write_and_close(stream);
+}
+
 static void way_unbuffered(void)
 {
 	FILE *stream = need(fopen(path, "w"));
@@ -133,7 +153,7 @@ static const struct {
 	{"fopen", way_fopen},     {"fopen-plus", way_fopen_plus}, {"exclusive", way_exclusive},
 	{"append", way_append},   {"fdopen", way_fdopen},         {"fdopen-append", way_fdopen_append},
 	{"freopen", way_freopen}, {"unbuffered", way_unbuffered}, {"wide", way_wide},
-	{"exit", way_exit},       {"dprintf", way_dprintf},
+	{"exit", way_exit},       {"dprintf", way_dprintf},       {"freopen-other", way_freopen_other},
 };
 
 int main(int argc, char **argv)

@@ -221,7 +221,7 @@ if [ -n "${LONG:-}" ]; then # lease-break-time is 45 seconds
 fi
 
 # Streams
-for way in fopen fopen-plus exclusive fdopen freopen unbuffered wide exit; do
+for way in fopen fopen-plus exclusive fdopen freopen freopen-other unbuffered wide exit; do
 	is "$way: a window" window "$($with "$BUILD/tests/streams" $way s)"
 	"$BUILD/tests/streams" $way s2 >/dev/null
 	ok "$way: the same content" cmp s s2
