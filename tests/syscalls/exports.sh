@@ -61,6 +61,7 @@ if [ -e "$libc" ]; then
 	# Those two are glibc 2.39's: the library is for both, wherever it was built.
 	is 'what is hooked is of the kind, and in libc' '' \
 		"$(comm -23 <(echo "$listed") <(echo "$looked_at") | grep -vxE 'pidfd_spawnp?' | paste -sd' ')"
+	is 'those two are hooked' 'pidfd_spawn pidfd_spawnp' "$(grep -xE 'pidfd_spawnp?' <<<"$listed" | paste -sd' ')"
 	is 'every group of names has a reason' '' "$(awk -v RS= '!/^#/ {print $1}' "$names" | paste -sd' ')"
 else
 	skip 'names of libc' 'libc.so.6 not found'

@@ -5,7 +5,8 @@
  *                           the first that does. Prints how many there were.
  *   hooks trapped           allocates where that is forbidden: the proof that it would be seen
  *   hooks WAY FILE          writes to FILE, then lets that be written otherwise, writes again; WAY: words (a
- *                           shell started by wordexp), spawn, backtrace, getfd, syscall (the same);
+ *                           shell started by wordexp), pidfd_spawn, pidfd_spawnp, backtrace, getfd,
+ *                           syscall (the same);
  *                           twice: as another file of that name was */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -161,14 +162,14 @@ static int words(void)
 }
 
 /* Of glibc 2.39; before, there is only what a library of the test's own has. */
-static int spawn(void)
+static int spawn(const char *name)
 {
 	char *arguments[] = {"true", NULL};
-	int (*pidfd_spawnp)(int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-			    char *const[], char *const[]) = dlsym(RTLD_DEFAULT, "pidfd_spawnp");
+	int (*pidfd_spawn)(int *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+			   char *const[], char *const[]) = dlsym(RTLD_DEFAULT, name);
 	int pidfd;
 
-	return !pidfd_spawnp || pidfd_spawnp(&pidfd, "true", NULL, NULL, arguments, NULL);
+	return !pidfd_spawn || pidfd_spawn(&pidfd, "/bin/true", NULL, NULL, arguments, NULL);
 }
 
 static int copy_of(int fd, int way)
@@ -190,8 +191,8 @@ static int otherwise(const char *way, const char *path)
 		return 1;
 	if (!strcmp(way, "words"))
 		failed = words();
-	else if (!strcmp(way, "spawn"))
-		failed = spawn();
+	else if (!strncmp(way, "pidfd_spawn", 11))
+		failed = spawn(way);
 	else if (!strcmp(way, "getfd") || !strcmp(way, "syscall"))
 		failed = copy_of(fd, *way == 's');
 	else if (!strcmp(way, "twice")) /* another file, as this one was */
