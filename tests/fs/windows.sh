@@ -220,6 +220,25 @@ if [ -n "${LONG:-}" ]; then # lease-break-time is 45 seconds
 	is 'a lease that was taken away: what was appended stays' $((20 * 65536 + 8)) "$(stat -c %s a)"
 fi
 
+# Others change the file, by its name, while it has a window.
+changed() { # CHANGE PREFIX...: what is in the file, and in whatever has its name
+	rm -f o p
+	{
+		head -c 1M /dev/zero | tr '\0' x
+		until [ "$(stat -c %s o 2>/dev/null)" = $MiB ]; do sleep 0.01; done
+		eval "$1"
+		head -c 32K /dev/zero | tr '\0' y
+	} | timeout 20 "${@:2}" dd of=o bs=32K iflag=fullblock status=none
+	sum o p 2>&1
+	stat -c '%n %s' o p 2>&1
+}
+blocks_of() { stat -c %b o p 2>/dev/null | sort -n | tail -n 1; }
+for change in 'truncate -s 100000 o' 'truncate -s 1100000 o' 'truncate -s 4M o' 'fallocate -l 8M o' 'mv o p' 'ln o p; rm o' 'echo z >p; mv p o'; do
+	content=$(changed "$change") blocks=$(blocks_of)
+	is "$change, by another: as without" "$content" "$(changed "$change" $with)"
+	at_most "$change: and the rest is given back, but for a block of the map" $((blocks + 8)) "$(blocks_of)"
+done
+
 # Streams
 for way in fopen fopen-plus exclusive fdopen freopen freopen-other unbuffered wide exit; do
 	is "$way: a window" window "$($with "$BUILD/tests/streams" $way s)"
