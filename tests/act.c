@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -57,6 +58,7 @@ static const char usage_text[] =
 	"  lock OFF LEN | plock OFF LEN | islocked | flock ex|sh\n"
 	"  rlimit fsize|as|memlock|nofile N | mlockall | drop\n"
 	"  user setuid|setreuid|setresuid|capset|SYS_setuid|...|for-a-while (no longer root)\n"
+	"  user no-resource (without CAP_SYS_RESOURCE) | user setfsuid|seteuid | user back (to root, where one can)\n"
 	"  sigxfsz ignore|default|count | signals | alarm HZ | alarms\n"
 	"  seccomp strict|allow | seccomp2 strict|allow\n"
 	"  landlock RIGHT,... (read write truncate, forbidden from here on)\n"
@@ -767,6 +769,24 @@ static int for_a_while(void)
 	return -(seteuid(NOBODY) || seteuid(0) || setresuid(NOBODY, NOBODY, 0) || setresuid(0, 0, 0));
 }
 
+/* As root that is confined by container runtimes. */
+static int no_resource(void)
+{
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return -1;
+	data[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
+	return capset(&header, data);
+}
+
+/* As servers do for their clients. */
+static int change_fsuid(uid_t uid)
+{
+	setfsuid(uid);
+	return setfsuid((uid_t)-1) == (int)uid ? 0 : -1;
+}
+
 static void op_user(char **args)
 {
 	const char *way = args[0];
@@ -790,6 +810,14 @@ static void op_user(char **args)
 		result = (int)syscall(SYS_capset, &header, none);
 	else if (!strcmp(way, "for-a-while"))
 		result = for_a_while();
+	else if (!strcmp(way, "no-resource"))
+		result = no_resource();
+	else if (!strcmp(way, "setfsuid"))
+		result = change_fsuid(NOBODY);
+	else if (!strcmp(way, "seteuid"))
+		result = seteuid(NOBODY);
+	else if (!strcmp(way, "back"))
+		result = seteuid(0);
 	else
 		usage("unknown way", way);
 	put_result(result);

@@ -6,12 +6,16 @@
 
 #include "sys.h"
 
-/* ext4 and others keep some blocks for whoever has CAP_SYS_RESOURCE (f_bfree - f_bavail in statfs(2)). */
+/* ext4 and others keep some blocks (f_bfree - f_bavail in statfs(2)) for whoever has CAP_SYS_RESOURCE,
+ * and for root without it. That is by the fsuid, which only setfsuid(2) tells, and filters kill for. */
 static int may_use_reserve(void)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	uid_t real, effective, saved;
 
+	if (sys_getresuid(&real, &effective, &saved) < 0 || effective == 0)
+		return 1;
 	memset(data, 0, sizeof(data));
 	if (SYS2(SYS_capget, &header, data) < 0)
 		return 1; /* not knowing, do not refuse */

@@ -54,6 +54,48 @@ is 'vfat: ftruncate past what is free' 'ft = ENOSPC size = 0 blocks = 0' "$(do_w
 is 'vfat: ftruncate past 4 GiB - 1' 'ft = EFBIG size = 0 blocks = 0' "$(do_with /mnt/local/f rdwr ft 5G size blocks)"
 unmount /mnt/local
 
+# The blocks that are kept for root are granted to whom the kernel grants them: root, even where it has no
+# CAP_SYS_RESOURCE, as container runtimes start it; and whoever has that.
+asked() { # [OP...]: the answer to a request for half of them, by $runs, and what is left where it is refused
+	local available free out
+	rm -f /mnt/local/a && (umask 0 && : >/mnt/local/a) && sync -f /mnt/local
+	read -r available free < <(stat -f -c '%a %f' /mnt/local)
+	out=$("${runs[@]}" /mnt/local/a rdwr "$@" pfa 0 $(((available + free) / 2))K size blocks | paste -sd' ')
+	out=${out/ errno-changed/} # by libc
+	case $out in *ENOSPC*) echo "$out" ;; *) echo "${out% size*}" ;; esac
+}
+reserved() { # WHO [OP...]: the same answer with the library as without, run by $by; ENOSPC touches nothing
+	local who=$1 without with
+	shift
+	runs=("${by[@]}" /tmp/act) without=$(asked "$@")
+	runs=("${by[@]}" env LD_PRELOAD=/tmp/libfastalloc.so /tmp/act) with=$(asked "$@")
+	is "$type: kept for root, asked by $who" "${without% size*}" "${with% size*}"
+	case $who,$with in # the library does not know the fsuid
+		'a server for its client, without the capability'*) ;;
+		*ENOSPC*) like 'and nothing is touched' ' pfa = ENOSPC size = 0 blocks = 0$' " $with" ;;
+	esac
+}
+install -m 755 "$act" "$BUILD/libfastalloc.so" /tmp
+chmod 755 /tmp
+for type in ext3 ext4; do
+	local_mount $type -s 40M -m '-b 1024 -m 10'
+	head -c 28M /dev/zero >/mnt/local/filler
+	by=()
+	reserved root
+	reserved 'root without the capability' user no-resource
+	reserved 'root without any' user capset
+	for way in setuid seteuid; do reserved "root no more ($way)" user $way; done
+	reserved 'root again' user seteuid user back
+	reserved 'a server for its client' user setfsuid
+	reserved 'a server for its client, without the capability' user no-resource user setfsuid
+	by=(setpriv --reuid 65534 --clear-groups)
+	reserved 'another user'
+	by+=(--inh-caps +sys_resource --ambient-caps +sys_resource)
+	reserved 'another user with the capability'
+	$act /mnt/local/a rdwr ft 0 >/dev/null
+	unmount /mnt/local
+done
+
 # Quota: statfs knows nothing of it, the kernel answers.
 for features in quota quota,^extent,^64bit; do
 	local_mount ext4 -s 64M -m "-O $features" -o usrquota || { skip "ext4 $features" 'cannot be mounted'; continue; }
