@@ -158,33 +158,66 @@ config '[default]' 'posix_fallocate = refuse' '[program other]' 'deepbind = igno
 like 'but for the programs it is said of only' 'fallocate:0 ' "$(opened libearly.so deep)"
 stock
 
-# Set-user-id: the environment says nothing. /etc/ld.so.preload loads it there (in an overlay of ours).
-mkdir "$W/upper" "$W/work"
+# Programs that are more than who starts them: the environment says nothing. /etc/ld.so.preload loads the
+# library there (in an overlay of ours), and its name alone, where its file is set-user-ID, too.
+mkdir "$W/upper" "$W/work" "$W/upper2" "$W/work2"
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --clear-groups true 2>/dev/null &&
 	mount -t overlay -o lowerdir=/etc,upperdir="$W/upper",workdir="$W/work" overlay /etc 2>/dev/null; then
 	chmod 777 "$W" "$R"
 	cp "$LIB" "$W/libfastalloc.so"
-	cp "$ACT" "$W/act"
 	chmod 755 "$W/libfastalloc.so"
-	chmod 4755 "$W/act"
+	# What act says of itself: 0 with the library, EBADF without, EOPNOTSUPP where it minds the environment.
+	asks=("$R/secure" rdwr,creat,trunc,append pfa 0 1M)
+	as_nobody() { setpriv --reuid 65534 --clear-groups env -u FASTALLOC_CONFIG "$@" 2>/dev/null | flat; }
+	becomes() { # set-user-ID|set-group-ID|capable|plain: "$W/act" is such a program
+		rm -f "$W/act" && install -m 755 "$ACT" "$W/act" && install -m 666 /dev/null "$R/secure"
+		case $1 in
+			set-user-ID) chmod 4755 "$W/act" ;;
+			set-group-ID) chgrp 65534 "$W/act" && chmod 2755 "$W/act" ;;
+			capable) python3 -c 'import os, sys # CAP_CHOWN, permitted and effective
+os.setxattr(sys.argv[1], "security.capability", b"\1\0\0\2" + b"\1" + bytes(15))' "$W/act" ;;
+		esac
+	}
+	ignores() { # NAME [VARIABLE...]: the library is there, and minds nothing
+		rm -f "$W/log" "$W/stats"
+		is "$1: works, and ignores HOME, FASTALLOC_CONFIG, _DISABLE" 'pfa=0 pfa=0 pfa=0' \
+			"$(for it in HOME="$W/home" FASTALLOC_CONFIG="$W/home/.config/fastalloc/preload.conf" FASTALLOC_DISABLE=1; do
+			as_nobody "${@:2}" "$it" "$W/act" "${asks[@]}"; done | flat)"
+		as_nobody "${@:2}" FASTALLOC_LOG="debug:$W/log" FASTALLOC_STATS="$W/stats" "$W/act" "${asks[@]}" >"$OUT"
+		ok "$1: FASTALLOC_LOG, _STATS" [ ! -e "$W/log" -a ! -e "$W/stats" ]
+	}
 	echo "$W/libfastalloc.so" >/etc/ld.so.preload
-	install -m 644 "$STOCK" "$W/stock.conf" # the project's directory may be closed to others
-	as_nobody() { FASTALLOC_CONFIG=$W/stock.conf setpriv --reuid 65534 --clear-groups env "$@" 2>&1 | flat; }
-	rm -f "$W/log" "$W/stats"
-	is 'set-user-id: works, and ignores FASTALLOC_CONFIG, _DISABLE' "pfa=0 blocks=$MiB" \
-		"$(as_nobody FASTALLOC_CONFIG="$W/xdg/fastalloc/preload.conf" HOME="$W/home" "$W/act" "$R/suid" rdwr,creat pfa 0 1M blocks)"
-	as_nobody FASTALLOC_DISABLE=1 FASTALLOC_LOG="debug:$W/log" FASTALLOC_STATS="$W/stats" \
-		"$W/act" "$R/suid2" rdwr,creat pfa 0 1M >"$OUT"
-	ok 'set-user-id: FASTALLOC_LOG and _STATS are ignored' [ ! -e "$W/log" -a ! -e "$W/stats" ]
+	expected='pfa=EOPNOTSUPP'
+	for kind in set-user-ID set-group-ID capable; do
+		becomes $kind
+		ignores "$kind, by ld.so.preload"
+		[ $kind != capable ] || expected='pfa=0' # the kernel's AT_SECURE is set all the same
+		is "$kind, but no new privileges" "$expected" \
+			"$(as_nobody setpriv --no-new-privs env HOME="$W/home" "$W/act" "${asks[@]}")"
+	done
+	becomes plain
+	is 'the same program, none of these, minds them' 'pfa=EOPNOTSUPP' "$(as_nobody HOME="$W/home" "$W/act" "${asks[@]}")"
 	install -d -m 700 "$W/closed/.config/fastalloc"
-	install -m 755 "$ACT" "$W/plain"
-	is 'a HOME that cannot be read is passed over' "pfa=0 blocks=$MiB" \
-		"$(FASTALLOC_CONFIG= HOME=$W/closed setpriv --reuid 65534 --clear-groups "$W/plain" "$R/closed" rdwr,creat pfa 0 1M blocks 2>&1 | flat)"
-	is 'the same program, not set-user-id, minds them' 'pfa=EOPNOTSUPP' \
-		"$(chmod 755 "$W/act"; as_nobody HOME="$W/home" FASTALLOC_CONFIG='' "$W/act" "$R/suid3" rdwr,creat pfa 0 1M)"
+	is 'a HOME that cannot be read is passed over' 'pfa=0' "$(as_nobody HOME="$W/closed" "$W/act" "${asks[@]}")"
 	rm /etc/ld.so.preload
-	umount /etc
+	trusted=$(ldd "$ACT" | sed -n 's|.*libc.so.6 => \(.*\)/libc.so.6 .*|\1|p')
+	mount -t overlay -o "lowerdir=$trusted,upperdir=$W/upper2,workdir=$W/work2" overlay "$trusted"
+	install -m 755 "$LIB" "$trusted/libfastalloc.so"
+	expected='pfa=0 pfa=0'
+	for kind in set-user-ID set-group-ID capable; do
+		becomes $kind
+		[ $kind != capable ] || expected='pfa=EBADF pfa=EBADF'
+		is "$kind: no library by a path, nor by a name alone" 'pfa=EBADF pfa=EBADF' \
+			"$(for it in "$W/libfastalloc.so" libfastalloc.so; do as_nobody LD_PRELOAD="$it" "$W/act" "${asks[@]}"; done | flat)"
+		is "$kind, but no new privileges" "$expected" \
+			"$(for it in "$W/libfastalloc.so" libfastalloc.so; do
+			as_nobody setpriv --no-new-privs env LD_PRELOAD="$it" "$W/act" "${asks[@]}"; done | flat)"
+		chmod 4755 "$trusted/libfastalloc.so"
+		ignores "$kind, the library set-user-ID" LD_PRELOAD=libfastalloc.so
+		chmod 755 "$trusted/libfastalloc.so"
+	done
+	umount -l "$trusted" /etc
 else
-	skip 'set-user-id' 'needs root, and overlay'
+	skip 'set-user-ID, set-group-ID, capabilities' 'needs root, and overlay'
 fi
 finish
