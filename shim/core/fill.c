@@ -263,6 +263,7 @@ static int write_blocks(struct filler *f, struct extent run)
 			return 0;
 		}
 		missing = is_missing(f, block);
+		DELAY();
 		if (missing)
 			error = missing < 0 ? -missing : write_byte(f, block.end - 1);
 		if (!error)

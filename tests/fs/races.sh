@@ -10,7 +10,7 @@ if [ "${INSIDE:-}" != 1 ]; then
 fi
 dir=$(mktemp -d /var/tmp/fastalloc-XXXXXX)
 trap 'cd /; umount "$dir"/* 2>/dev/null; fusermount3 -uz "$dir/fuse" 2>/dev/null; rm -rf "$dir"' EXIT
-mkdir "$dir/ramfs" "$dir/tmpfs" "$dir/fuse" "$dir/ext4" "$dir/xfs"
+mkdir "$dir/ramfs" "$dir/tmpfs" "$dir/fuse" "$dir/ext3" "$dir/ext4" "$dir/xfs"
 export FASTALLOC_CONFIG=$dir/preload.conf
 printf '[default]\nwrite = preallocate\nftruncate = allocate\n' >"$FASTALLOC_CONFIG"
 seconds=1
@@ -41,7 +41,28 @@ fills() {
 	fill "$1" posix_fallocate writers 2 size 1M threads
 	fill "$1" posix_fallocate writers 1 appenders 2 size 1M
 }
-mount -t ramfs none "$dir/ramfs" && fills ramfs || skip ramfs 'cannot be mounted'
+# By descriptors that cannot be mapped, or begin only at the end of file. Below it, where holes are known, one
+# byte a block is written after a look (README, Limits): that byte, and the first of a range past the end, may be lost.
+filled_by() { # FILE-SYSTEM FLAG...
+	fill "$1" posix_fallocate writers 1 size 1M presized slow "${@:2}"
+	fill "$1" posix_fallocate writers 1 appenders 2 size 1M from 768K "${@:2}"
+}
+if mount -t ramfs none "$dir/ramfs"; then
+	fills ramfs
+	filled_by ramfs append
+	fill ramfs posix_fallocate writers 2 size 1M from 512K
+else
+	skip ramfs 'cannot be mounted'
+fi
+truncate -s 64M "$dir/image.ext3"
+if mkfs.ext4 -q -F -O '^extent,^64bit' -b 4096 "$dir/image.ext3" 2>/dev/null && mount -o loop "$dir/image.ext3" "$dir/ext3" 2>/dev/null; then
+	for way in wronly 'wronly append' append direct 'direct append'; do
+		filled_by ext3 $way block 4K
+	done
+	umount "$dir/ext3"
+else
+	skip 'ext4 without extents' 'cannot be mounted'
+fi
 mount -t tmpfs none "$dir/tmpfs" && fill tmpfs posix_fallocate writers 1 appenders 2 size 1M || skip tmpfs 'cannot be mounted'
 if [ -w /dev/fuse ] && command -v fusermount3 >/dev/null && "$BUILD/tests/fusefs" "$dir/fuse"; then
 	fills fuse
