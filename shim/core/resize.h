@@ -11,7 +11,8 @@ enum resize {
 	RESIZE_GO_ON = 0, /* call the real function */
 	RESIZE_DONE = -1, /* the file has its size: return 0 */
 			  /* positive:          fail with this errno; size and content are as before, except
-			   *                    as fill.h says */
+			   *                    as fill.h says, and after resize_restricted: the size may be
+			   *                    what was asked for */
 };
 
 /* Before fd, or the file at path, grows to length bytes, as the policy's

@@ -226,7 +226,7 @@ static int64_t allocated(int fd)
 	return status.st_blocks * 512;
 }
 
-/* A file that has a window; none are where the folder's file system has none. */
+/* A file that has a window; none are where that file system has none. */
 static int open_windowed(void)
 {
 	static char bytes[1 << 20], path[] = "/var/tmp/fastalloc-XXXXXX";
