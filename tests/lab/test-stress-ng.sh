@@ -23,7 +23,7 @@ verdict() { # PRELOAD DIR CONFIGURATION STRESSOR OPTION...
 		--temp-path "$dir/task" "$@" >/tmp/stress 2>&1
 	status=$?
 	# Some fail without a word in the status.
-	echo "status $status, left: $(ls "$dir/task")$(sed -n 's/^stress-ng: fail: *\[[0-9]*\]/; failed:/p' /tmp/stress | sort -u)"
+	echo "status $status, left: $(ls "$dir/task")$(sed -n 's/([0-9]* blocks available)//; s/^stress-ng: fail: *\[[0-9]*\]/; failed:/p' /tmp/stress | sort -u)"
 	rm -rf "$dir/task"
 }
 both() { # NAME DIR CONFIGURATION STRESSOR OPTION...
